@@ -1,0 +1,118 @@
+//! BIRD 2 as a neighbour.
+
+use std::fs;
+use std::process::Command;
+
+use crate::lab::Host;
+use crate::process::Process;
+use crate::wait;
+
+/// A running BIRD with its control socket.
+#[derive(Debug)]
+pub struct Bird {
+    host: Host,
+    process: Process,
+}
+
+impl Bird {
+    /// Starts BIRD on `host` with `config`, and waits until it answers.
+    ///
+    /// # Panics
+    ///
+    /// When it does not come up.
+    #[must_use]
+    #[track_caller]
+    pub fn start(host: &Host, config: &str) -> Self {
+        let dir = host.dir();
+        fs::write(dir.join("bird.conf"), config).expect("the host's folder is ours");
+        // The socket outlives a SIGKILL; an old one would look like readiness.
+        let _ = fs::remove_file(dir.join("bird.ctl"));
+        let path = |file: &str| dir.join(file).to_string_lossy().into_owned();
+        let (conf, ctl, pid) = (path("bird.conf"), path("bird.ctl"), path("bird.pid"));
+        let process = host.spawn("bird", &["bird", "-f", "-c", &conf, "-s", &ctl, "-P", &pid]);
+        let mut bird = Self { host: host.clone(), process };
+        wait::until("BIRD answers on its control socket", || {
+            assert!(bird.process.ended().is_none(), "BIRD ended: {}", bird.process.log());
+            bird.try_ask("show status")
+        });
+        bird
+    }
+
+    /// The answer to a birdc command, without the greeting.
+    ///
+    /// # Panics
+    ///
+    /// When BIRD does not answer.
+    #[must_use]
+    pub fn ask(&self, command: &str) -> String {
+        self.try_ask(command).unwrap_or_else(|error| panic!("birdc {command}: {error}"))
+    }
+
+    fn try_ask(&self, command: &str) -> Result<String, String> {
+        let socket = self.host.dir().join("bird.ctl");
+        let output = Command::new("birdc")
+            .arg("-s")
+            .arg(socket)
+            .args(command.split(' '))
+            .output()
+            .map_err(|error| error.to_string())?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        if output.status.success() && text.contains("ready.") {
+            Ok(text.lines().skip(1).collect::<Vec<_>>().join("\n"))
+        } else {
+            Err(text + &String::from_utf8_lossy(&output.stderr))
+        }
+    }
+
+    /// Waits until the named protocol's session is Established.
+    #[track_caller]
+    pub fn await_established(&self, protocol: &str) {
+        wait::until(&format!("BIRD's session {protocol} is Established"), || {
+            let answer = self.try_ask(&format!("show protocols {protocol}"))?;
+            if answer.contains("Established") { Ok(()) } else { Err(answer) }
+        });
+    }
+
+    /// Waits until BIRD holds `prefix` and every text of `wanted` stands in its detailed listing.
+    #[track_caller]
+    pub fn await_route(&self, prefix: &str, wanted: &[&str]) -> String {
+        wait::until(&format!("BIRD holds {prefix} with {wanted:?}"), || {
+            let answer = self.try_ask(&format!("show route {prefix} all"))?;
+            let there = answer.contains(prefix) && wanted.iter().all(|text| answer.contains(text));
+            if there { Ok(answer) } else { Err(answer) }
+        })
+    }
+
+    /// Waits until BIRD holds no route to exactly `prefix`.
+    #[track_caller]
+    pub fn await_no_route(&self, prefix: &str) {
+        wait::until(&format!("BIRD holds no route to {prefix}"), || {
+            let answer = self.try_ask(&format!("show route {prefix}"));
+            // birdc answers "Network not found" through its error code.
+            match answer {
+                Ok(text) if text.contains(prefix) => Err(text),
+                Ok(_) => Ok(()),
+                Err(text) if text.contains("not found") => Ok(()),
+                Err(text) => Err(text),
+            }
+        });
+    }
+
+    /// Replaces the configuration and has BIRD read it.
+    pub fn reconfigure(&self, config: &str) {
+        fs::write(self.host.dir().join("bird.conf"), config).expect("the host's folder is ours");
+        let answer = self.ask("configure");
+        assert!(answer.contains("econfigur"), "BIRD refused the configuration: {answer}");
+    }
+
+    /// SIGKILL.
+    pub fn kill(&mut self) {
+        self.process.kill();
+    }
+
+    /// The process, for its log and its figures.
+    #[must_use]
+    pub fn process(&self) -> &Process {
+        &self.process
+    }
+}

@@ -1,0 +1,20 @@
+//! What the tests with real daemons share: a network of their own for each test, processes that cannot
+//! outlive it, conditions to await, and the daemons' configuration and answers.
+//!
+//! Nothing here sleeps for a fixed time: [`wait::until`] polls a *named* condition against a deadline, so a
+//! test that fails says what never happened.
+//!
+//! - [`lab`]: network and mount namespaces, hosts on one link
+//! - [`process`]: a child process with its log
+//! - [`programs`]: where daemons and our own binary are; what was skipped and why
+//! - [`bird`], [`frr`]: the real neighbours
+//! - [`peregrine`]: our own binary, its manifests and its answers
+
+pub mod bird;
+pub mod frr;
+pub mod lab;
+pub mod peregrine;
+
+pub mod process;
+pub mod programs;
+pub mod wait;
