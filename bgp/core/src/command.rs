@@ -1,0 +1,291 @@
+//! What the embedder may ask of a speaker.
+//!
+//! Commands are declarative: `Put` states what shall be true, `Delete` that it shall not exist. Each is keyed and
+//! idempotent: saying the same thing twice is answered [`Applied::Unchanged`]. A command never blocks: what takes
+//! long becomes a resumable job of the speaker.
+//!
+//! *Absent on purpose:* any notion of who asks. Configuration files and Kubernetes objects are turned into commands
+//! elsewhere.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+use bgp_wire::{Asn, FamilySet, Nlri, RouterId};
+
+use crate::peer_key::PeerKey;
+use crate::policy::{PolicyDef, PolicyMistake, PolicyName, PrefixRange, SetName};
+use crate::rib::NextHopState;
+use crate::session::RemoteAsn;
+
+/// One request to the speaker.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    /// A neighbour shall exist with this configuration.
+    PutPeer(PeerKey, PeerConfig),
+    /// A neighbour shall not exist. Its session ends with Cease / Peer De-configured.
+    DeletePeer(PeerKey),
+    /// This prefix shall be originated here.
+    PutOrigination(Nlri, Origination),
+    /// This prefix shall not be originated here.
+    DeleteOrigination(Nlri),
+    /// A prefix set shall have these members.
+    PutPrefixSet(SetName, Vec<PrefixRange>),
+    /// A prefix set shall not exist. Refused while a policy names it.
+    DeletePrefixSet(SetName),
+    /// A policy shall read like this.
+    PutPolicy(PolicyName, PolicyDef),
+    /// A policy shall not exist. Refused while a peer names it.
+    DeletePolicy(PolicyName),
+    /// What is known about reaching a next hop.
+    PutNextHop(IpAddr, NextHopState),
+    /// Nothing is known about this next hop any more: it counts as reachable at cost 0.
+    DeleteNextHop(IpAddr),
+    /// The speaker's own AS number and BGP Identifier. A change resets every session that uses them.
+    PutIdentity {
+        /// AS number of this speaker, where a peer's configuration does not say otherwise.
+        asn: Asn,
+        /// BGP Identifier (RFC 6286).
+        router_id: RouterId,
+    },
+    /// All local routes are in: End-of-RIB may be sent, and convergence may be declared.
+    LoadingDone,
+    /// Exchange routes with a peer again, softly or by a reset.
+    ClearPeer(PeerKey, Clear),
+    /// Administrative stop with a text for the other side (RFC 9003; at most 255 octets of UTF-8).
+    DisablePeer(PeerKey, String),
+    /// Ends an administrative stop.
+    EnablePeer(PeerKey),
+}
+
+/// How a peer is cleared.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Clear {
+    /// Run import policy again over what the peer sent (it is kept, so nothing is asked of the peer).
+    SoftIn,
+    /// Send every route again.
+    SoftOut,
+    /// Reset the session: Cease / Administrative Reset.
+    Hard,
+}
+
+/// What a neighbour is to be like. The comment on a field says what changing it costs: *live* (nothing),
+/// *refresh* (routes are evaluated again, the session stays), *reset* (the session starts again).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerConfig {
+    /// The AS the neighbour must present. *Reset.*
+    pub remote_asn: RemoteAsn,
+    /// The AS we present instead of the speaker's own. *Reset.*
+    pub local_asn: Option<Asn>,
+    /// Families offered. *Reset.*
+    pub families: FamilySet,
+    /// Hold time offered, in seconds: 0 (no hold timer), or 3 and more. *Reset.*
+    pub hold_time: u16,
+    /// KEEPALIVE interval in seconds; a third of the negotiated hold time where absent. *Reset.*
+    pub keepalive: Option<u16>,
+    /// ConnectRetryTime: pause between attempts to connect. *Live.*
+    pub connect_retry: Duration,
+    /// Shortest pause after a session that ended in error. *Live.*
+    pub idle_hold_min: Duration,
+    /// Longest pause after sessions that end in error again and again. *Live.*
+    pub idle_hold_max: Duration,
+    /// Wait for the neighbour to connect, never connect. *Reset.*
+    pub passive: bool,
+    /// Our end of the connection. *Reset.*
+    pub local_address: Option<IpAddr>,
+    /// The neighbour's port, when we connect. *Reset.*
+    pub port: u16,
+    /// TTL of an eBGP session that is more than one hop away; absent means directly connected. *Reset.*
+    pub multihop_ttl: Option<u8>,
+    /// What happens to routes on the way in. *Refresh.*
+    pub import: Policy,
+    /// What happens to routes on the way out. *Refresh.*
+    pub export: Policy,
+    /// Which next hop the neighbour is told. *Refresh.*
+    pub next_hop: NextHopMode,
+    /// Our IPv4 address as a next hop, where the session's own address is none. *Refresh.*
+    pub next_hop_v4: Option<Ipv4Addr>,
+    /// Our IPv6 address as a next hop, where the session's own address is none. *Refresh.*
+    pub next_hop_v6: Option<Ipv6Addr>,
+    /// Text for people. *Live.*
+    pub description: String,
+}
+
+impl PeerConfig {
+    /// A neighbour with RFC 4271's suggestions where they are sane: hold time 90 s, connect retry 5 s with jitter,
+    /// IPv4 unicast, everything accepted and everything announced.
+    #[must_use]
+    pub fn new(remote_asn: RemoteAsn) -> Self {
+        Self {
+            remote_asn,
+            local_asn: None,
+            families: FamilySet::only(bgp_wire::Family::Ipv4Unicast),
+            hold_time: 90,
+            keepalive: None,
+            connect_retry: Duration::from_secs(5),
+            idle_hold_min: Duration::from_secs(1),
+            idle_hold_max: Duration::from_secs(60),
+            passive: false,
+            local_address: None,
+            port: 179,
+            multihop_ttl: None,
+            import: Policy::Accept,
+            export: Policy::Accept,
+            next_hop: NextHopMode::Default,
+            next_hop_v4: None,
+            next_hop_v6: None,
+            description: String::new(),
+        }
+    }
+}
+
+/// The policy of one direction.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Policy {
+    /// Everything passes unchanged.
+    #[default]
+    Accept,
+    /// Nothing passes.
+    Reject,
+    /// The named policy decides. It must exist.
+    Named(PolicyName),
+}
+
+/// Which next hop a neighbour is told.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NextHopMode {
+    /// RFC 4271 section 5.1.3: ourselves towards an external neighbour and for own routes, unchanged towards an
+    /// internal one.
+    #[default]
+    Default,
+    /// Always ourselves.
+    SelfAddress,
+    /// Always unchanged, where the route has one.
+    Keep,
+}
+
+/// A locally originated route. ORIGIN is IGP and the AS path empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origination {
+    /// The next hop announced; absent means our own address of each session.
+    pub next_hop: Option<IpAddr>,
+    /// MULTI_EXIT_DISC.
+    pub med: Option<u32>,
+    /// LOCAL_PREF towards internal neighbours; 100 where absent.
+    pub local_pref: Option<u32>,
+    /// Standard communities.
+    pub communities: Vec<u32>,
+    /// Large communities (RFC 8092): global administrator, local data 1, local data 2.
+    pub large_communities: Vec<(u32, u32, u32)>,
+    /// Who may hear of it. Export policy still applies.
+    pub audience: Audience,
+}
+
+impl Default for Origination {
+    fn default() -> Self {
+        Self {
+            next_hop: None,
+            med: None,
+            local_pref: None,
+            communities: Vec::new(),
+            large_communities: Vec::new(),
+            audience: Audience::All,
+        }
+    }
+}
+
+/// Who may hear of an originated route.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Audience {
+    /// Every neighbour.
+    #[default]
+    All,
+    /// External neighbours only.
+    Ebgp,
+    /// Internal neighbours only.
+    Ibgp,
+    /// The named neighbours only.
+    Peers(BTreeSet<PeerKey>),
+}
+
+/// What a command did.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Applied {
+    /// It was true already.
+    Unchanged,
+    /// It is true now; sessions stay up.
+    Applied,
+    /// It is true now, and at least one session had to start again.
+    SessionReset,
+}
+
+/// Why a command was not carried out. Nothing has changed then.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The peer does not exist.
+    #[error("no peer {0}")]
+    NoSuchPeer(PeerKey),
+    /// Another neighbour has the same remote address.
+    #[error("peer {0} has the same remote address and port")]
+    PeerExists(PeerKey),
+    /// The neighbour's address cannot be that of a neighbour (unspecified, multicast, broadcast).
+    #[error("{0} cannot be a neighbour's address")]
+    PeerAddress(IpAddr),
+    /// A hold time of 1 or 2 seconds (RFC 4271 section 4.2).
+    #[error("hold time {0} s: it must be 0, or at least 3")]
+    HoldTime(u16),
+    /// AS 0 (RFC 7607).
+    #[error("AS 0 is reserved")]
+    AsnZero,
+    /// BGP Identifier 0 (RFC 6286).
+    #[error("BGP identifier 0.0.0.0 is not valid")]
+    RouterIdZero,
+    /// A neighbour without a family exchanges nothing.
+    #[error("no address family")]
+    NoFamily,
+    /// The local address is of another IP version than the neighbour's.
+    #[error("local address {0} is of another IP version than the neighbour")]
+    LocalAddress(IpAddr),
+    /// The next hop cannot carry the prefix, or is no unicast address.
+    #[error("{0} cannot be the next hop of this prefix")]
+    NextHop(IpAddr),
+    /// A peer names a policy that does not exist.
+    #[error("no policy {0}")]
+    NoSuchPolicy(PolicyName),
+    /// The policy cannot be compiled.
+    #[error("{}", join(.0))]
+    Policy(Vec<PolicyMistake>),
+    /// The policy is in use.
+    #[error("policy {policy} is used by peer {peer}")]
+    PolicyInUse {
+        /// The policy that was to go.
+        policy: PolicyName,
+        /// The first peer that names it.
+        peer: PeerKey,
+    },
+    /// The set is in use.
+    #[error("set {set} is used by policy {policy}")]
+    SetInUse {
+        /// The set that was to go.
+        set: SetName,
+        /// The first policy that names it.
+        policy: PolicyName,
+    },
+    /// A shutdown text longer than 255 octets (RFC 9003).
+    #[error("the text has {0} octets; at most 255 fit")]
+    TextTooLong(usize),
+    /// The communities and paths of a route do not fit into one message.
+    #[error("the attributes do not fit into one message")]
+    TooLarge,
+}
+
+fn join(mistakes: &[PolicyMistake]) -> String {
+    let mut text = String::new();
+    for mistake in mistakes {
+        if !text.is_empty() {
+            text.push_str("; ");
+        }
+        text.push_str(&mistake.to_string());
+    }
+    text
+}

@@ -1,0 +1,176 @@
+//! Read-only answers: peers, routes, why a path lost.
+//!
+//! Values here own what they say, so that the embedder can send them to another thread. A table is read in pages:
+//! a [`RouteCursor`] says where to go on, and a page costs time in proportion to its size, not to the table's.
+//!
+//! *Absent on purpose:* formatting and JSON, which belong to the command line and the inspection socket.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bgp_wire::{Asn, Family, FamilySet, NextHop, Nlri, RouterId};
+
+use crate::peer_key::PeerKey;
+use crate::rib::{AttrSet, Rung};
+use crate::session::State;
+use crate::stats::MessageCounts;
+
+/// One neighbour, as it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PeerStatus {
+    /// Which neighbour.
+    pub key: PeerKey,
+    /// Text from the configuration.
+    pub description: String,
+    /// The AS we present.
+    pub local_asn: Asn,
+    /// The AS the neighbour presented, or is configured to present; absent where neither is known.
+    pub remote_asn: Option<Asn>,
+    /// The neighbour's BGP Identifier, once an OPEN arrived.
+    pub remote_router_id: Option<RouterId>,
+    /// State of RFC 4271 section 8.2.2.
+    pub state: State,
+    /// Administratively stopped.
+    pub disabled: bool,
+    /// How long the session has been Established.
+    pub uptime: Option<Duration>,
+    /// How often the session has become Established.
+    pub established_count: u64,
+    /// Why the last session ended or could not begin, in words.
+    pub last_error: Option<String>,
+    /// One entry for each family configured, in family order.
+    pub families: Vec<FamilyStatus>,
+    /// Families agreed with the neighbour; empty until Established.
+    pub negotiated: FamilySet,
+    /// ConnectRetryTime as configured.
+    pub connect_retry: Duration,
+    /// Hold time as configured, in seconds.
+    pub configured_hold_time: u16,
+    /// KEEPALIVE interval as configured or derived, in seconds.
+    pub configured_keepalive: u16,
+    /// Hold time agreed, in seconds; absent until an OPEN arrived.
+    pub applied_hold_time: Option<u16>,
+    /// KEEPALIVE interval in force, in seconds; absent until an OPEN arrived.
+    pub applied_keepalive: Option<u16>,
+    /// TTL of an eBGP session that is more than one hop away; 1 where it is directly connected.
+    pub multihop_ttl: u8,
+    /// Capabilities we offered, each a whole TLV as on the wire.
+    pub local_capabilities: Vec<Vec<u8>>,
+    /// Capabilities the neighbour offered, each a whole TLV as on the wire.
+    pub remote_capabilities: Vec<Vec<u8>>,
+    /// Our end of the established connection.
+    pub local_address: Option<std::net::SocketAddr>,
+    /// Messages received.
+    pub received: MessageCounts,
+    /// Messages sent.
+    pub sent: MessageCounts,
+}
+
+/// What one family counts at one neighbour.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct FamilyStatus {
+    /// Which family.
+    pub family: Family,
+    /// Prefixes the neighbour has announced and not withdrawn.
+    pub received: u64,
+    /// Those of them that import policy let in.
+    pub accepted: u64,
+    /// Prefixes this speaker has announced to the neighbour and not withdrawn.
+    pub advertised: u64,
+    /// The neighbour has sent End-of-RIB in this session.
+    pub end_of_rib_received: bool,
+    /// We have sent End-of-RIB in this session.
+    pub end_of_rib_sent: bool,
+}
+
+/// Which table is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RouteTable {
+    /// Every destination with all its paths and the decision.
+    LocRib,
+    /// What one neighbour sent, before policy.
+    AdjRibIn(PeerKey),
+    /// What one neighbour has been told, after policy and export rules.
+    AdjRibOut(PeerKey),
+}
+
+/// What is asked of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouteQuery {
+    /// Which table.
+    pub table: RouteTable,
+    /// Which family.
+    pub family: Family,
+    /// Only this prefix.
+    pub prefix: Option<Nlri>,
+}
+
+/// Where a walk of a table goes on. Only values that came with an answer mean anything.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct RouteCursor(pub(crate) u32);
+
+/// One page of a table.
+#[derive(Clone, Debug, Default)]
+pub struct RoutePage {
+    /// The routes, in the table's internal order.
+    pub routes: Vec<RouteEntry>,
+    /// Where to go on; absent at the end.
+    pub next: Option<RouteCursor>,
+}
+
+/// One destination.
+#[derive(Clone, Debug)]
+pub struct RouteEntry {
+    /// Its prefix.
+    pub nlri: Nlri,
+    /// The rung of the decision that chose the best path; absent where there is none, or the table is not the Loc-RIB.
+    pub decided_by: Option<Rung>,
+    /// Its paths, the best one first.
+    pub paths: Vec<PathEntry>,
+}
+
+/// One path to a destination.
+#[derive(Clone, Debug)]
+pub struct PathEntry {
+    /// Who it came from; absent for an own route.
+    pub source: Option<PeerKey>,
+    /// Attributes: after import policy for the Loc-RIB, as received for the Adj-RIB-In, as sent for the Adj-RIB-Out.
+    /// For an own route or an exported one NEXT_HOP may be the unspecified address in `attrs`: [`PathEntry::next_hop`]
+    /// is the one that counts.
+    pub attrs: Arc<AttrSet>,
+    /// The next hop.
+    pub next_hop: NextHop,
+    /// It is the best path of the Loc-RIB.
+    pub best: bool,
+    /// How long we have had it.
+    pub age: Duration,
+    /// Why it may not become best, where that is so.
+    pub rejected: Option<PathRejected>,
+}
+
+/// Why a path was kept out of the decision.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum PathRejected {
+    /// Import policy said so.
+    ImportPolicy,
+    /// Our AS number is in the AS path (RFC 4271 section 9.1.2).
+    AsLoop,
+    /// Our identifier is the ORIGINATOR_ID (RFC 4456 section 8).
+    OriginatorLoop,
+}
+
+/// Why a query cannot be answered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QueryError {
+    /// The peer does not exist.
+    #[error("no peer {0}")]
+    NoSuchPeer(PeerKey),
+    /// The prefix is of another family than the table.
+    #[error("{nlri} is not of family {family}")]
+    WrongFamily {
+        /// The prefix asked for.
+        nlri: Nlri,
+        /// The family asked for.
+        family: Family,
+    },
+}

@@ -1,0 +1,145 @@
+//! What goes into a speaker, and what comes out.
+
+use std::net::{IpAddr, SocketAddr};
+
+use crate::peer_key::{ConnId, PeerKey};
+use crate::session::{Link, State};
+
+/// Everything that can happen to a speaker.
+#[derive(Debug)]
+pub enum Input<'a> {
+    /// A neighbour connected to us. Answered by [`Output::Close`] at once where nobody is expected from there.
+    Accepted {
+        /// Name of the connection, from [`ConnId::accepted`].
+        conn: ConnId,
+        /// Its two ends.
+        link: Link,
+    },
+    /// An attempt to connect has succeeded.
+    Connected {
+        /// The attempt, now the connection.
+        conn: ConnId,
+        /// Its two ends.
+        link: Link,
+    },
+    /// An attempt to connect has failed. The attempt's id means nothing from now on.
+    ConnectFailed {
+        /// The attempt.
+        conn: ConnId,
+        /// Why.
+        reason: ConnectError,
+    },
+    /// Whole messages arrived, one after the other; a fault in the framing may end them.
+    Received {
+        /// On which connection.
+        conn: ConnId,
+        /// The messages.
+        messages: &'a [u8],
+    },
+    /// The writer has nothing left to write and asks to be woken, by [`Output::Wake`], when there is more.
+    Drained {
+        /// Whose writer.
+        conn: ConnId,
+    },
+    /// The connection is gone. Its id means nothing from now on.
+    Closed {
+        /// Which connection.
+        conn: ConnId,
+        /// Why.
+        reason: CloseReason,
+    },
+    /// Time has passed. To be given when [`Speaker::deadline`](super::Speaker::deadline) has come, and only after all
+    /// unread bytes have been: a hold timer never expires while its connection has something to say.
+    Tick,
+}
+
+/// Everything a speaker asks of its surroundings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Connect to a neighbour; answered by [`Input::Connected`] or [`Input::ConnectFailed`].
+    Dial {
+        /// Name of the attempt, and of the connection that comes of it; from [`ConnId::dialled`].
+        conn: ConnId,
+        /// Whom to.
+        peer: PeerKey,
+        /// How.
+        transport: Transport,
+    },
+    /// Close a connection after what [`Speaker::pull`](super::Speaker::pull) still gives has been written; or give up
+    /// the attempt of that name. Answered by nothing: the id means nothing from now on except to `pull`, which gives
+    /// its last bytes once.
+    Close {
+        /// Which connection or attempt.
+        conn: ConnId,
+    },
+    /// `pull` has bytes for this connection now.
+    Wake {
+        /// Which connection.
+        conn: ConnId,
+    },
+    /// A neighbour's state has changed.
+    Peer(PeerEvent),
+    /// `take` has events for this subscriber now. Said once until it has taken everything.
+    RibReady(SubscriberId),
+}
+
+/// How to connect to a neighbour.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transport {
+    /// Our end; chosen by the system where absent.
+    pub local: Option<IpAddr>,
+    /// The neighbour's end.
+    pub remote: SocketAddr,
+    /// TTL or hop limit of the packets sent; 1 towards a directly connected external neighbour.
+    pub ttl: u8,
+}
+
+/// Why an attempt to connect failed.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum ConnectError {
+    /// Nobody listens there.
+    Refused,
+    /// No route to there.
+    Unreachable,
+    /// No answer in time.
+    TimedOut,
+    /// Our own address cannot be used.
+    LocalAddress,
+    /// Anything else the system may say.
+    Other,
+}
+
+/// Why a connection is gone.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum CloseReason {
+    /// The neighbour closed it.
+    ByPeer,
+    /// The neighbour reset it.
+    Reset,
+    /// Reading or writing failed.
+    Failed,
+}
+
+/// A change of a neighbour's state, for logs and status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerEvent {
+    /// Which neighbour.
+    pub peer: PeerKey,
+    /// What happened.
+    pub kind: PeerEventKind,
+}
+
+/// What happened to a neighbour.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PeerEventKind {
+    /// It entered another state of RFC 4271 section 8.2.2.
+    State(State),
+    /// The session is Established.
+    Up,
+    /// The session ended, or an attempt failed; why, in words.
+    Down(String),
+}
+
+/// A reader of the change stream.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SubscriberId(pub(crate) u32);

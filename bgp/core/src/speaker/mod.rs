@@ -1,0 +1,27 @@
+//! One input in, outputs out: the speaker joins sessions, RIB, policy and egress.
+//!
+//! The embedder calls [`Speaker::handle`] with what happened on its sockets, [`Speaker::pull`] when a connection can
+//! take bytes, [`Speaker::work`] while [`Speaker::has_work`], and [`Input::Tick`] when [`Speaker::deadline`] has come.
+//! It asks for changes with [`Speaker::command`], follows best paths with [`Speaker::subscribe`] and reads the rest
+//! with the queries.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `io.rs` | what goes in and comes out |
+//! | `settings.rs` | what never changes, or only by command |
+//! | `state.rs` | the speaker, and one turn of it |
+//! | `neighbour.rs` | one neighbour: its session, its numbers, up and down |
+//! | `receive.rs` | from bytes to the RIB |
+//! | `send.rs` | from the RIB to bytes |
+//! | `commands.rs` | what the embedder may ask |
+//! | `jobs.rs` | what takes longer than a turn |
+//! | `stream.rs` | best paths for the embedder |
+//! | `answers.rs` | queries |
+//!
+//! *Absent on purpose:* sockets, clocks, threads, callbacks. Nothing here waits.
+
+mod io;
+mod settings;
+
+pub use io::{CloseReason, ConnectError, Input, Output, PeerEvent, PeerEventKind, SubscriberId, Transport};
+pub use settings::SpeakerSettings;

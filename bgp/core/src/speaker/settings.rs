@@ -1,0 +1,40 @@
+//! What a speaker is made with.
+
+use std::time::Duration;
+
+use bgp_wire::{Asn, RouterId};
+
+use crate::peer_key::InstanceName;
+
+/// What a speaker is made with. Everything else is told by commands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpeakerSettings {
+    /// Name of this speaker among those of the process.
+    pub instance: InstanceName,
+    /// AS number, where a peer's configuration does not say otherwise.
+    pub asn: Asn,
+    /// BGP Identifier (RFC 6286).
+    pub router_id: RouterId,
+    /// Seed of jitter and hashes. Equal inputs with an equal seed give equal output bytes; different processes should
+    /// have different seeds, since peers choose what is hashed.
+    pub seed: u64,
+    /// How long a configured neighbour that has never been up holds up `Converged`, counted from the first turn.
+    pub convergence_grace: Duration,
+    /// The longest that anything holds up `Converged`, counted from the first turn.
+    pub convergence_deadline: Duration,
+}
+
+impl SpeakerSettings {
+    /// Settings with the usual times: a grace of 3 s, a deadline of 30 s.
+    #[must_use]
+    pub fn new(instance: InstanceName, asn: Asn, router_id: RouterId, seed: u64) -> Self {
+        Self {
+            instance,
+            asn,
+            router_id,
+            seed,
+            convergence_grace: Duration::from_secs(3),
+            convergence_deadline: Duration::from_secs(30),
+        }
+    }
+}
