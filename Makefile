@@ -1,0 +1,52 @@
+# make run     set up what is needed, build, and start the lab: two BIRDs, the agent, a VPP (ONCE=1: check and leave)
+# make test    set up what is needed and run every test
+# make build   one static binary, target/release/peregrine
+# make check   format, purity, lints, documentation
+# make bench   whole-process comparison with BIRD, and routes into a simulated VPP
+# make fuzz    every fuzz target for FUZZ_SECONDS (60) each; needs cargo-fuzz and a nightly toolchain
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+TRIPLE := $(shell rustc -vV | sed -n 's/^host: //p')
+PEREGRINE := $(TARGET_DIR)/release/peregrine
+FUZZ_SECONDS ?= 60
+
+.PHONY: run test build check bench fuzz clean
+
+run: build
+	@sh .ci/packages run
+	@ONCE="$(ONCE)" deploy/lab/lab.sh "$(PEREGRINE)"
+
+# Naming the target keeps build scripts and procedural macros dynamic.
+build:
+	@sh .ci/packages run
+	RUSTFLAGS='-C target-feature=+crt-static' cargo build --locked --release --target $(TRIPLE) --bin peregrine
+	@mkdir -p $(TARGET_DIR)/release
+	@cp -f $(TARGET_DIR)/$(TRIPLE)/release/peregrine $(PEREGRINE)
+
+test:
+	@sh .ci/packages test
+	cargo build --locked --workspace
+	@skipped=$$(mktemp); status=0; \
+	SKIPPED_TESTS=$$skipped cargo test --locked --workspace || status=$$?; \
+	if [ -s $$skipped ]; then echo; echo "Skipped:"; sort -u $$skipped; else echo; echo "Nothing was skipped."; fi; \
+	rm -f $$skipped; exit $$status
+
+check:
+	cargo fmt --all --check
+	sh .ci/purity
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked -q
+
+bench:
+	@sh .ci/packages test
+	cargo build --locked --release --bin peregrine --bin bench-lab
+	PEREGRINE_BIN=$(PEREGRINE) $(TARGET_DIR)/release/bench-lab
+
+fuzz:
+	@for target in $$(cd fuzz && cargo +nightly fuzz list); do \
+	  (cd fuzz && cargo +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS)); done
+
+clean:
+	cargo clean
