@@ -1,0 +1,22 @@
+//! The Kubernetes resources that we read, as their YAML or JSON says them.
+//!
+//! One file for each kind: which fields exist, how each is spelled, what it may hold. No meaning beyond one object lives
+//! here: what a BGPPeer does to this node is the engine's affair. Field names are those of the resources; a field that
+//! exists in a resource but that the agent has no use for is known and skipped, so that only true mistakes are reported.
+//!
+//! Kinds of Calico are accepted from both layouts, `crd.projectcalico.org/v1` and `projectcalico.org/v3`.
+
+mod bgp_configuration;
+mod bgp_peer;
+mod block_affinity;
+mod ip_pool;
+mod node;
+mod object;
+mod value;
+
+pub(crate) use bgp_configuration::BgpConfiguration;
+pub(crate) use bgp_peer::{BgpPeer, PeerIp};
+pub(crate) use block_affinity::{AffinityState, BlockAffinity};
+pub(crate) use ip_pool::{EncapMode, IpPool};
+pub(crate) use node::{Node, NodeAddress};
+pub(crate) use object::{Decoded, Kind, Object, ObjectName, decode};
