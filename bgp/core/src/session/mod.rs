@@ -1,1 +1,27 @@
-//! (being written)
+//! One neighbour as a state machine (RFC 4271 section 8).
+//!
+//! A [`Peer`] takes what happens to a neighbour ([`Input`]) and says what has to be done ([`Output`]). It owns at most
+//! two transport connections, one opened by each side; [`collision`](self) rules leave one of them. It negotiates,
+//! keeps the timers, answers faults and decides when to try again. It reads OPEN, KEEPALIVE, NOTIFICATION and
+//! ROUTE-REFRESH; an UPDATE only passes by: it moves the hold deadline and comes back as [`Output::Deliver`].
+//!
+//! *Absent on purpose:* sockets, clocks, routes, any copy of a received UPDATE; the optional session attributes
+//! DelayOpen and TrackTcpState (RFC 4271 section 8.1.1).
+//!
+//! RFC 4271 sections 4.2, 4.4, 6, 8 and 10; 4486 and 9003 (Cease); 5492 (capabilities); 6286 (identifiers); 6608 (state
+//! machine errors); 6793 (AS numbers of four octets).
+
+mod collision;
+mod connection;
+mod io;
+mod peer;
+mod reason;
+mod settings;
+mod status;
+mod timers;
+
+pub use io::{Direction, Input, Link, Outgoing, Output};
+pub use peer::Peer;
+pub use reason::{CloseReason, ConnectError, DownReason, StopReason};
+pub use settings::{HoldTime, IdleHold, PeerSettings, Reconfigured, RemoteAsn, SettingsError};
+pub use status::{LastError, State, Status};

@@ -1,0 +1,199 @@
+//! One transport connection, from the OPEN we send to Established: what a message means in its state.
+//!
+//! Decides nothing about the other connection, keeps no timer and sends nothing: the [`Peer`](super::Peer) does, told
+//! by a [`Step`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bgp_wire::notification::Reason;
+use bgp_wire::{Frame, MessageType, Negotiated, Notification, Open, RouteRefresh, RouterId};
+
+use super::{DownReason, HoldTime, Link, PeerSettings, State};
+use crate::peer_key::ConnId;
+use crate::time::Instant;
+
+/// RFC 4271 section 8.2.2 suggests a "large value" of 4 minutes until OPEN has agreed on a hold time.
+const LARGE_HOLD: Duration = Duration::from_secs(240);
+
+/// How far a connection has come.
+#[derive(Debug)]
+pub(super) enum Phase {
+    /// Our OPEN is on its way.
+    OpenSent,
+    /// Their OPEN is accepted, our KEEPALIVE is on its way.
+    OpenConfirm(Agreed),
+    /// Their KEEPALIVE has come.
+    Established(Agreed),
+}
+
+/// What the two OPENs made.
+#[derive(Debug)]
+pub(super) struct Agreed {
+    pub(super) received: Open,
+    pub(super) negotiated: Arc<Negotiated>,
+    pub(super) hold_time: HoldTime,
+    /// Before jitter; zero for none.
+    pub(super) keepalive: Duration,
+}
+
+/// What a message leads to.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// The neighbour is alive, and that's all.
+    Alive,
+    /// An acceptable OPEN: the connection may go on to OpenConfirm, unless it loses to the other one.
+    Opened(Box<Agreed>),
+    /// OpenConfirm becomes Established.
+    Confirmed,
+    /// An UPDATE that may enter the RIB.
+    Deliver,
+    /// A ROUTE-REFRESH.
+    Refresh(RouteRefresh),
+    /// The connection ends, after this NOTIFICATION if there is one.
+    End(Option<Notification>, DownReason),
+}
+
+/// One of a peer's connections.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) id: ConnId,
+    pub(super) link: Link,
+    pub(super) phase: Phase,
+    pub(super) sent: Open,
+    /// When the last message came; the hold timer is compared with it only when it goes off, so that an UPDATE costs
+    /// one store.
+    pub(super) last_received: Instant,
+    /// When it was last told that unread messages wait.
+    pub(super) unread_at: Option<Instant>,
+    /// When KEEPALIVE or UPDATE was last sent.
+    pub(super) last_sent: Instant,
+    /// The keepalive interval with its jitter.
+    pub(super) keepalive_after: Duration,
+}
+
+impl Connection {
+    pub(super) fn new(id: ConnId, link: Link, sent: Open, now: Instant) -> Self {
+        Self {
+            id,
+            link,
+            phase: Phase::OpenSent,
+            sent,
+            last_received: now,
+            unread_at: None,
+            last_sent: now,
+            keepalive_after: Duration::ZERO,
+        }
+    }
+
+    pub(super) const fn state(&self) -> State {
+        match self.phase {
+            Phase::OpenSent => State::OpenSent,
+            Phase::OpenConfirm(_) => State::OpenConfirm,
+            Phase::Established(_) => State::Established,
+        }
+    }
+
+    pub(super) const fn agreed(&self) -> Option<&Agreed> {
+        match &self.phase {
+            Phase::OpenSent => None,
+            Phase::OpenConfirm(agreed) | Phase::Established(agreed) => Some(agreed),
+        }
+    }
+
+    pub(super) const fn agreed_mut(&mut self) -> Option<&mut Agreed> {
+        match &mut self.phase {
+            Phase::OpenSent => None,
+            Phase::OpenConfirm(agreed) | Phase::Established(agreed) => Some(agreed),
+        }
+    }
+
+    pub(super) const fn is_established(&self) -> bool {
+        matches!(self.phase, Phase::Established(_))
+    }
+
+    /// How long the neighbour may be silent; zero for as long as it likes. Without a hold time the large one stays in
+    /// force until Established: a neighbour that never confirms would else hold its place for ever.
+    pub(super) fn hold(&self) -> Duration {
+        match &self.phase {
+            Phase::OpenConfirm(agreed) if agreed.hold_time != HoldTime::NONE => agreed.hold(),
+            Phase::OpenSent | Phase::OpenConfirm(_) => LARGE_HOLD,
+            Phase::Established(agreed) => agreed.hold(),
+        }
+    }
+
+    /// What `frame` means in the present state. Nothing is changed.
+    pub(super) fn receive(&self, settings: &PeerSettings, frame: Frame<'_>) -> Step {
+        match (&self.phase, frame.kind) {
+            (Phase::Established(_), MessageType::Update) => Step::Deliver,
+            (Phase::Established(_), MessageType::Keepalive) => Step::Alive,
+            (Phase::OpenConfirm(_), MessageType::Keepalive) => Step::Confirmed,
+            (Phase::OpenSent, MessageType::Open) => self.receive_open(settings, frame.body),
+            (Phase::Established(agreed), MessageType::RouteRefresh) => match RouteRefresh::parse(frame.body) {
+                Ok(refresh) if agreed.negotiated.route_refresh => Step::Refresh(refresh),
+                // RFC 2918 section 4: ignored where we didn't offer it.
+                Ok(_) => Step::Alive,
+                Err(error) => Step::End(Some(error.notification.clone()), DownReason::Malformed(error)),
+            },
+            // A NOTIFICATION is never answered, not even an unreadable one (RFC 4271 section 6.4).
+            (_, MessageType::Notification) => Step::End(
+                None,
+                match Notification::parse(frame.body) {
+                    Ok(notification) => DownReason::Received(notification),
+                    Err(error) => DownReason::Malformed(error),
+                },
+            ),
+            (
+                phase,
+                MessageType::Open | MessageType::Update | MessageType::Keepalive | MessageType::RouteRefresh,
+            ) => {
+                let reason = match phase {
+                    Phase::OpenSent => Reason::UnexpectedInOpenSent,
+                    Phase::OpenConfirm(_) => Reason::UnexpectedInOpenConfirm,
+                    Phase::Established(_) => Reason::UnexpectedInEstablished,
+                };
+                // RFC 6608 section 4: the data is the type of the unexpected message.
+                let notification = Notification::with_data(reason, &[frame.kind.code()]);
+                Step::End(Some(notification.clone()), DownReason::Unexpected(notification))
+            }
+        }
+    }
+
+    fn receive_open(&self, settings: &PeerSettings, body: &[u8]) -> Step {
+        let received = match Open::parse(body) {
+            Ok(open) => open,
+            Err(error) => return Step::End(Some(error.notification.clone()), DownReason::Malformed(error)),
+        };
+        let refuse = |notification, reason| Step::End(Some(notification), reason);
+        let asn = received.asn();
+        if !settings.remote_asn.accepts(asn, settings.local_asn) {
+            return refuse(Notification::new(Reason::BadPeerAs), DownReason::WrongAsn(asn));
+        }
+        // RFC 6286 section 2.2: only inside an AS must identifiers differ.
+        let id: RouterId = received.router_id;
+        if id == settings.local_router_id && !settings.is_external(asn) {
+            return refuse(Notification::new(Reason::BadBgpIdentifier), DownReason::SameRouterId(id));
+        }
+        let negotiated = Negotiated::agree(&self.sent, &received);
+        if negotiated.families.is_empty() {
+            // RFC 5492 section 3: the data lists the capabilities that we miss.
+            let mut missing = Vec::new();
+            for family in settings.families.iter() {
+                let [high, low] = family.afi().to_be_bytes();
+                missing.extend([1, 4, high, low, 0, family.safi()]);
+            }
+            let notification = Notification::with_data(Reason::UnsupportedCapability, &missing);
+            return refuse(notification, DownReason::NoCommonFamily);
+        }
+        // Neither OPEN can hold 1 or 2, so neither can the smaller.
+        let hold_time = HoldTime::new(negotiated.hold_time).unwrap_or(HoldTime::NONE);
+        let keepalive = settings.keepalive_interval(hold_time);
+        Step::Opened(Box::new(Agreed { received, negotiated: Arc::new(negotiated), hold_time, keepalive }))
+    }
+}
+
+impl Agreed {
+    fn hold(&self) -> Duration {
+        Duration::from_secs(u64::from(self.hold_time.secs()))
+    }
+}

@@ -1,0 +1,167 @@
+//! Why sessions, connections and attempts end, in values for machines and in words for people.
+
+use std::fmt;
+use std::io::ErrorKind;
+use std::sync::Arc;
+
+use bgp_wire::{Asn, Notification, RouterId, WireError, notification::Reason};
+
+/// Why we stop a session that was fine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// An operator or the embedder shut it down; the text goes along (RFC 9003), empty for none.
+    Shutdown(Arc<str>),
+    /// An operator resets it; the text goes along, empty for none.
+    Reset(Arc<str>),
+    /// The neighbour was removed from the configuration.
+    Deconfigured,
+    /// The configuration changed in a way that a running session can't follow.
+    ConfigurationChange,
+}
+
+impl StopReason {
+    /// The Cease that says so (RFC 4486).
+    #[must_use]
+    pub fn notification(&self) -> Notification {
+        match self {
+            Self::Shutdown(text) => Notification::with_text(Reason::AdministrativeShutdown, text),
+            Self::Reset(text) => Notification::with_text(Reason::AdministrativeReset, text),
+            Self::Deconfigured => Notification::new(Reason::PeerDeconfigured),
+            Self::ConfigurationChange => Notification::new(Reason::OtherConfigurationChange),
+        }
+    }
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (what, text) = match self {
+            Self::Shutdown(text) => ("shut down", Some(text)),
+            Self::Reset(text) => ("reset", Some(text)),
+            Self::Deconfigured => ("removed from the configuration", None),
+            Self::ConfigurationChange => ("the configuration changed", None),
+        };
+        f.write_str(what)?;
+        match text {
+            Some(text) if !text.is_empty() => write!(f, ": {text}"),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+/// How a transport connection ended that we didn't close.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum CloseReason {
+    /// The neighbour closed it.
+    EndOfStream,
+    /// Reading or writing failed.
+    Error(ErrorKind),
+    /// The neighbour took none of our octets for too long (RFC 9687).
+    SendHoldTimerExpired,
+}
+
+impl fmt::Display for CloseReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::EndOfStream => f.write_str("the neighbour closed the connection"),
+            Self::Error(kind) => write!(f, "the connection failed: {kind}"),
+            Self::SendHoldTimerExpired => f.write_str("the neighbour stopped reading"),
+        }
+    }
+}
+
+/// Why an attempt to connect came to nothing.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum ConnectError {
+    /// Our own address or socket couldn't be had.
+    Local(ErrorKind),
+    /// The neighbour, or the way to it, refused.
+    Remote(ErrorKind),
+    /// There was no answer in time.
+    TimedOut,
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Local(kind) => write!(f, "can't connect from the local address: {kind}"),
+            Self::Remote(kind) => write!(f, "can't connect: {kind}"),
+            Self::TimedOut => f.write_str("can't connect: no answer"),
+        }
+    }
+}
+
+/// Why a session, a connection or an attempt ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DownReason {
+    /// We were asked to.
+    Stopped(StopReason),
+    /// The neighbour said so.
+    Received(Notification),
+    /// What the neighbour sent can't be read; it was told.
+    Malformed(WireError),
+    /// The neighbour is in another AS than it should be; it was told.
+    WrongAsn(Asn),
+    /// The neighbour has our own identifier inside our AS; it was told.
+    SameRouterId(RouterId),
+    /// No family is offered by both ends; the neighbour was told.
+    NoCommonFamily,
+    /// The neighbour sent a message that its state doesn't allow; it was told.
+    Unexpected(Notification),
+    /// Nothing was heard for the hold time; the neighbour was told.
+    HoldTimerExpired,
+    /// The connection broke.
+    Closed(CloseReason),
+    /// There was no connection.
+    NotConnected(ConnectError),
+    /// The other one of two connections lived on.
+    Collision,
+}
+
+impl DownReason {
+    /// Whether the two ends disagree, so that trying again at once would only repeat it. False where the neighbour or
+    /// the network merely went away: then it may come back any moment, and is welcome.
+    #[must_use]
+    pub fn is_disagreement(&self) -> bool {
+        match self {
+            Self::Malformed(_)
+            | Self::WrongAsn(_)
+            | Self::SameRouterId(_)
+            | Self::NoCommonFamily
+            | Self::Unexpected(_) => true,
+            // A neighbour that ceases, or heard nothing from us, doesn't complain about what we said; except that
+            // after "too many prefixes" and "out of resources" the same would happen again.
+            Self::Received(n) => match n.code {
+                4 | 8 => false,
+                6 => matches!(n.subcode, 1 | 8),
+                _ => true,
+            },
+            Self::Stopped(_)
+            | Self::HoldTimerExpired
+            | Self::Closed(_)
+            | Self::NotConnected(_)
+            | Self::Collision => false,
+        }
+    }
+}
+
+impl fmt::Display for DownReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stopped(reason) => reason.fmt(f),
+            Self::Received(notification) => write!(f, "received {notification}"),
+            Self::Malformed(error) => write!(f, "{error}; sent {}", error.notification),
+            Self::WrongAsn(asn) => write!(f, "the neighbour is in AS {asn}; sent {}", Reason::BadPeerAs),
+            Self::SameRouterId(id) => {
+                write!(f, "the neighbour has our router id {id}; sent {}", Reason::BadBgpIdentifier)
+            }
+            Self::NoCommonFamily => {
+                write!(f, "no address family in common; sent {}", Reason::UnsupportedCapability)
+            }
+            Self::Unexpected(notification) => write!(f, "sent {notification}"),
+            Self::HoldTimerExpired => write!(f, "sent {}", Reason::HoldTimerExpired),
+            Self::Closed(reason) => reason.fmt(f),
+            Self::NotConnected(error) => error.fmt(f),
+            Self::Collision => f.write_str("the other of two connections was kept"),
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! What a session is told.
+
+use std::num::NonZeroU16;
+use std::time::Duration;
+
+use bgp_wire::{Asn, FamilySet, RouterId};
+
+/// Which AS number the neighbour must have.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+pub enum RemoteAsn {
+    /// Exactly this one.
+    Is(Asn),
+    /// Any but ours.
+    External,
+    /// Ours.
+    Internal,
+}
+
+impl RemoteAsn {
+    /// Whether a neighbour of AS `theirs` is welcome in `ours`.
+    #[must_use]
+    pub fn accepts(self, theirs: Asn, ours: Asn) -> bool {
+        match self {
+            Self::Is(asn) => theirs == asn,
+            Self::External => theirs != ours,
+            Self::Internal => theirs == ours,
+        }
+    }
+}
+
+/// A hold time that RFC 4271 section 4.2 allows: none, or at least 3 seconds.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HoldTime(u16);
+
+impl HoldTime {
+    /// No hold time: neither hold timer nor KEEPALIVEs.
+    pub const NONE: Self = Self(0);
+    /// What RFC 4271 section 10 suggests.
+    pub const SUGGESTED: Self = Self(90);
+
+    /// A hold time in seconds; `None` for 1 and 2.
+    #[must_use]
+    pub const fn new(secs: u16) -> Option<Self> {
+        if secs == 1 || secs == 2 { None } else { Some(Self(secs)) }
+    }
+
+    /// Seconds; 0 for none.
+    #[must_use]
+    pub const fn secs(self) -> u16 {
+        self.0
+    }
+}
+
+/// How long to stay away from a neighbour after a failure. The first wait is `min`, each further one twice as long up
+/// to `max`, all shortened by jitter (0.75 to 1). A session that was Established for longer than `max` starts anew.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct IdleHold {
+    /// The first wait.
+    pub min: Duration,
+    /// The longest wait.
+    pub max: Duration,
+}
+
+/// What a session is told. All of it can change while the session runs, see [`Reconfigured`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerSettings {
+    /// Our AS number towards this neighbour.
+    pub local_asn: Asn,
+    /// The neighbour's.
+    pub remote_asn: RemoteAsn,
+    /// Our BGP Identifier; not zero.
+    pub local_router_id: RouterId,
+    /// The families to offer; at least one.
+    pub families: FamilySet,
+    /// The hold time to offer. The smaller of both ends' is used.
+    pub hold_time: HoldTime,
+    /// How often to send KEEPALIVE, in seconds; a third of the hold time where absent. Meant for the hold time above:
+    /// where the neighbour offers a smaller one, it shrinks in proportion.
+    pub keepalive: Option<NonZeroU16>,
+    /// How long to wait between attempts to connect, and for one to succeed. RFC 4271 suggests 120 s; jitter shortens
+    /// it (0.75 to 1).
+    pub connect_retry: Duration,
+    /// How long to stay away after a failure.
+    pub idle_hold: IdleHold,
+    /// Never connect, only accept.
+    pub passive: bool,
+}
+
+/// Why settings make no sense.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    /// AS 0, for either end (RFC 7607).
+    #[error("AS number 0 is reserved")]
+    ZeroAsn,
+    /// The BGP Identifier is zero (RFC 6286).
+    #[error("the router id is zero")]
+    ZeroRouterId,
+    /// There is no family to offer.
+    #[error("no address family is enabled")]
+    NoFamily,
+    /// KEEPALIVEs would come too late to keep the session.
+    #[error("the keepalive time ({keepalive} s) exceeds the hold time ({hold} s)")]
+    KeepaliveTooLong {
+        /// The keepalive time in seconds.
+        keepalive: u16,
+        /// The hold time in seconds.
+        hold: u16,
+    },
+    /// A retry or back-off time is zero, or the shortest back-off exceeds the longest.
+    #[error("connect-retry and idle-hold times must not be zero, nor the shortest above the longest")]
+    BadBackoff,
+}
+
+impl PeerSettings {
+    /// Settings with the usual timers: hold 90 s, retry 5 s, back-off 1 to 30 s, active, IPv4 unicast.
+    #[must_use]
+    pub fn new(local_asn: Asn, remote_asn: RemoteAsn, local_router_id: RouterId) -> Self {
+        Self {
+            local_asn,
+            remote_asn,
+            local_router_id,
+            families: FamilySet::only(bgp_wire::Family::Ipv4Unicast),
+            hold_time: HoldTime::SUGGESTED,
+            keepalive: None,
+            connect_retry: Duration::from_secs(5),
+            idle_hold: IdleHold { min: Duration::from_secs(1), max: Duration::from_secs(30) },
+            passive: false,
+        }
+    }
+
+    /// Checks what the types leave open. A [`Peer`](super::Peer) doesn't check again.
+    ///
+    /// # Errors
+    /// The first thing that makes no sense.
+    pub fn check(&self) -> Result<(), SettingsError> {
+        if self.local_asn == Asn::ZERO || self.remote_asn == RemoteAsn::Is(Asn::ZERO) {
+            return Err(SettingsError::ZeroAsn);
+        }
+        if self.local_router_id == RouterId(0) {
+            return Err(SettingsError::ZeroRouterId);
+        }
+        if self.families.is_empty() {
+            return Err(SettingsError::NoFamily);
+        }
+        if let Some(keepalive) = self.keepalive
+            && self.hold_time != HoldTime::NONE
+            && keepalive.get() > self.hold_time.secs()
+        {
+            let (keepalive, hold) = (keepalive.get(), self.hold_time.secs());
+            return Err(SettingsError::KeepaliveTooLong { keepalive, hold });
+        }
+        let IdleHold { min, max } = self.idle_hold;
+        if self.connect_retry.is_zero() || min.is_zero() || min > max {
+            return Err(SettingsError::BadBackoff);
+        }
+        Ok(())
+    }
+
+    /// Whether the session would be external with a neighbour of AS `theirs`.
+    #[must_use]
+    pub fn is_external(&self, theirs: Asn) -> bool {
+        theirs != self.local_asn
+    }
+
+    /// How often to send KEEPALIVE once `hold` is agreed: zero for never, else at least a second (RFC 4271 section 4.4).
+    pub(super) fn keepalive_interval(&self, hold: HoldTime) -> Duration {
+        let (agreed, offered) = (u32::from(hold.secs()), u32::from(self.hold_time.secs()));
+        let secs = match (agreed, self.keepalive) {
+            (0, _) => return Duration::ZERO,
+            (_, None) => agreed / 3,
+            (_, Some(wish)) => u32::from(wish.get()) * agreed / offered.max(agreed),
+        };
+        Duration::from_secs(u64::from(secs.max(1)))
+    }
+
+    /// What changing to `new` takes.
+    pub(super) fn compare(&self, new: &Self) -> Reconfigured {
+        // Every field is named, so that a new one can't be forgotten.
+        let Self {
+            local_asn,
+            remote_asn,
+            local_router_id,
+            families,
+            hold_time,
+            keepalive,
+            connect_retry,
+            idle_hold,
+            passive,
+        } = self;
+        let in_open = *local_asn != new.local_asn
+            || *remote_asn != new.remote_asn
+            || *local_router_id != new.local_router_id
+            || *families != new.families
+            || *hold_time != new.hold_time;
+        let live = *keepalive != new.keepalive
+            || *connect_retry != new.connect_retry
+            || *idle_hold != new.idle_hold
+            || *passive != new.passive;
+        match (in_open, live) {
+            (true, _) => Reconfigured::Reset,
+            (false, true) => Reconfigured::Live,
+            (false, false) => Reconfigured::Unchanged,
+        }
+    }
+}
+
+/// What new settings did.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Reconfigured {
+    /// They are the old ones.
+    Unchanged,
+    /// They are in force; the session, if any, goes on. Keepalive interval, retry, back-off and passive.
+    Live,
+    /// What OPEN said or demanded has changed (AS numbers, identifier, families, hold time): a session or attempt was
+    /// ended with Cease, Other Configuration Change, and a new one is under way.
+    Reset,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings() -> PeerSettings {
+        PeerSettings::new(Asn(65010), RemoteAsn::Is(Asn(65020)), RouterId(0xc000_020a))
+    }
+
+    #[test]
+    fn hold_times_of_one_and_two_seconds_do_not_exist() {
+        let allowed: Vec<u16> = (0..6).filter_map(HoldTime::new).map(HoldTime::secs).collect();
+        assert_eq!(allowed, [0, 3, 4, 5]);
+    }
+
+    #[test]
+    fn keepalive_follows_the_agreed_hold_time() {
+        let secs = |wish: u16, agreed: u16| {
+            let settings = PeerSettings { keepalive: NonZeroU16::new(wish), ..settings() };
+            settings.keepalive_interval(HoldTime(agreed)).as_secs()
+        };
+        assert_eq!(secs(0, 90), 30, "a third of the hold time");
+        assert_eq!(secs(0, 3), 1);
+        assert_eq!(secs(0, 0), 0, "no hold time, no KEEPALIVE");
+        assert_eq!(secs(60, 0), 0);
+        assert_eq!(secs(60, 90), 60, "the wish holds for the offered hold time");
+        assert_eq!(secs(60, 30), 20, "and shrinks with it");
+        assert_eq!(secs(1, 3), 1, "never more than one a second");
+    }
+
+    #[test]
+    fn senseless_settings_are_named() {
+        let check = |change: fn(&mut PeerSettings)| {
+            let mut settings = settings();
+            change(&mut settings);
+            settings.check()
+        };
+        assert_eq!(check(|_| ()), Ok(()));
+        assert_eq!(check(|s| s.local_asn = Asn(0)), Err(SettingsError::ZeroAsn));
+        assert_eq!(check(|s| s.remote_asn = RemoteAsn::Is(Asn(0))), Err(SettingsError::ZeroAsn));
+        assert_eq!(check(|s| s.local_router_id = RouterId(0)), Err(SettingsError::ZeroRouterId));
+        assert_eq!(check(|s| s.families = FamilySet::EMPTY), Err(SettingsError::NoFamily));
+        assert_eq!(
+            check(|s| s.keepalive = NonZeroU16::new(91)),
+            Err(SettingsError::KeepaliveTooLong { keepalive: 91, hold: 90 })
+        );
+        assert_eq!(check(|s| s.connect_retry = Duration::ZERO), Err(SettingsError::BadBackoff));
+        assert_eq!(check(|s| s.idle_hold.min = Duration::from_secs(31)), Err(SettingsError::BadBackoff));
+    }
+
+    #[test]
+    fn remote_as_can_be_named_or_described() {
+        let (ours, other) = (Asn(65010), Asn(65020));
+        assert!(RemoteAsn::Is(other).accepts(other, ours) && !RemoteAsn::Is(other).accepts(ours, ours));
+        assert!(RemoteAsn::External.accepts(other, ours) && !RemoteAsn::External.accepts(ours, ours));
+        assert!(RemoteAsn::Internal.accepts(ours, ours) && !RemoteAsn::Internal.accepts(other, ours));
+    }
+}
