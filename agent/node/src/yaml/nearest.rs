@@ -4,7 +4,7 @@
 /// `None` where nothing comes near enough to be worth a line.
 pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let folded = fold(word);
-    let limit = (folded.len() / 3).max(1);
+    let limit = ((folded.len() + 1) / 3).max(1);
     candidates
         .into_iter()
         .map(|candidate| (distance(&folded, &fold(candidate)), candidate))

@@ -1,0 +1,350 @@
+//! The directory datastore: a folder of manifests, watched.
+//!
+//! The files of the folder whose names end in `.yaml`, `.yml` or `.json` are read, hidden ones and subfolders are not.
+//! inotify says when to look; what is true is always read from the folder itself, so a lost or spurious notice costs
+//! nothing but time. A file that someone is writing in place counts with its old content until it is closed, so that
+//! half a file is never taken for a whole one. Symbolic links are followed, as mounted ConfigMaps consist of them.
+//!
+//! A folder that is missing or can't be read keeps what it last said; it is looked for again until it comes back.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use agent_core::event::Change;
+use agent_core::model::{Condition, Location, ObjectRef, Severity};
+use rustix::fs::inotify;
+use tokio::io::unix::AsyncFd;
+
+use super::manifests::Manifests;
+use super::source::SourceChange;
+
+/// Looked for changes at least this often, in case a notice got lost (network file systems send none).
+const PATROL: Duration = Duration::from_secs(30);
+/// Looked for changes this often while notices can't be had.
+const POLL: Duration = Duration::from_secs(1);
+/// Changes that follow each other this closely are told together.
+const QUIET: Duration = Duration::from_millis(20);
+/// A file that was written to and never closed counts as complete after this time without writing.
+const ABANDONED: Duration = Duration::from_secs(3);
+/// Larger files are no manifests.
+const MAX_FILE: u64 = 64 << 20;
+
+/// A watched folder of manifests.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    path: Arc<Path>,
+    notices: Option<AsyncFd<Notices>>,
+    scanner: Option<Scanner>,
+}
+
+impl Directory {
+    /// The folder need not exist yet.
+    pub(crate) fn new(path: PathBuf) -> Self {
+        let path: Arc<Path> = path.into();
+        Self { scanner: Some(Scanner::new(&path)), path, notices: None }
+    }
+
+    /// Wait for the next changes. The first ones are complete lists of every kind, told once the folder could be read.
+    /// Where it is cancelled while it looks, the next call begins anew and tells lists again.
+    pub(crate) async fn next(&mut self) -> Vec<SourceChange> {
+        loop {
+            let mut scanner = self.scanner.take().unwrap_or_else(|| Scanner::new(&self.path));
+            if scanner.lost_notices {
+                self.notices = None;
+                scanner.lost_notices = false;
+            }
+            if self.notices.is_none() {
+                // Watched before it is looked at: what changes in between is then noticed.
+                self.notices = Notices::new(&self.path).and_then(AsyncFd::new).ok();
+                scanner.notices = self.notices.as_ref().map(|fd| fd.get_ref().clone());
+                scanner.writing.clear();
+            }
+            let looked = tokio::task::spawn_blocking(move || {
+                let changes = scanner.scan();
+                (scanner, changes)
+            });
+            let (scanner, changes) = match looked.await {
+                Ok(looked) => looked,
+                Err(error) => match error.try_into_panic() {
+                    Ok(panic) => std::panic::resume_unwind(panic),
+                    // The runtime is shutting down; nobody listens any more.
+                    Err(_) => return Vec::new(),
+                },
+            };
+            let patience = scanner.patience();
+            self.scanner = Some(scanner);
+            if !changes.is_empty() {
+                return changes;
+            }
+            self.wait(patience).await;
+        }
+    }
+
+    /// Until there is a reason to look again.
+    async fn wait(&self, patience: Duration) {
+        let Some(notices) = &self.notices else { return tokio::time::sleep(patience).await };
+        if let Ok(Ok(mut ready)) = tokio::time::timeout(patience, notices.readable()).await {
+            // The scanner reads them all, so the next one makes it ready again.
+            ready.clear_ready();
+            tokio::time::sleep(QUIET).await;
+        }
+    }
+}
+
+/// What inotify says about the folder.
+#[derive(Clone, Debug)]
+struct Notices(Arc<OwnedFd>);
+
+impl AsRawFd for Notices {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+}
+
+/// The folder isn't watched any more.
+struct NoticesLost;
+
+impl Notices {
+    fn new(path: &Path) -> io::Result<Self> {
+        use inotify::WatchFlags as On;
+        let fd = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
+        let mask = On::CREATE
+            | On::MODIFY
+            | On::ATTRIB
+            | On::CLOSE_WRITE
+            | On::MOVE
+            | On::DELETE
+            | On::DELETE_SELF
+            | On::MOVE_SELF
+            | On::ONLYDIR;
+        inotify::add_watch(&fd, path, mask)?;
+        Ok(Self(Arc::new(fd)))
+    }
+
+    /// Read all that is there. `writing` remembers which files are being written.
+    fn drain(&self, writing: &mut HashMap<String, Instant>) -> Result<(), NoticesLost> {
+        use inotify::ReadFlags as Is;
+        let mut buffer = [MaybeUninit::uninit(); 4096];
+        let mut reader = inotify::Reader::new(&self.0, &mut buffer);
+        loop {
+            match reader.next() {
+                Ok(event) => {
+                    let flags = event.events();
+                    if flags.intersects(Is::DELETE_SELF | Is::MOVE_SELF | Is::IGNORED | Is::UNMOUNT) {
+                        return Err(NoticesLost);
+                    }
+                    let Some(name) = event.file_name().and_then(|name| name.to_str().ok()) else { continue };
+                    if flags.intersects(Is::MODIFY) {
+                        writing.insert(name.to_owned(), Instant::now());
+                    } else if !flags.intersects(Is::ATTRIB) {
+                        writing.remove(name);
+                    }
+                }
+                Err(rustix::io::Errno::WOULDBLOCK) => return Ok(()),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return Err(NoticesLost),
+            }
+        }
+    }
+}
+
+/// What tells one content of a file from another without reading it.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+struct Stamp {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl From<&fs::Metadata> for Stamp {
+    fn from(meta: &fs::Metadata) -> Self {
+        Self {
+            device: meta.dev(),
+            inode: meta.ino(),
+            size: meta.size(),
+            modified: (meta.mtime(), meta.mtime_nsec()),
+            changed: (meta.ctime(), meta.ctime_nsec()),
+        }
+    }
+}
+
+/// Reads what changed in the folder. Blocking.
+#[derive(Debug)]
+struct Scanner {
+    path: Arc<Path>,
+    notices: Option<Notices>,
+    lost_notices: bool,
+    writing: HashMap<String, Instant>,
+    manifests: Manifests,
+    seen: BTreeMap<String, Option<Stamp>>,
+    trouble: Option<String>,
+    read_once: bool,
+}
+
+/// What a look at one file gave.
+enum Reading {
+    Text(String),
+    Unreadable(String),
+}
+
+impl Scanner {
+    fn new(path: &Arc<Path>) -> Self {
+        Self {
+            path: Arc::clone(path),
+            notices: None,
+            lost_notices: false,
+            writing: HashMap::new(),
+            manifests: Manifests::default(),
+            seen: BTreeMap::new(),
+            trouble: None,
+            read_once: false,
+        }
+    }
+
+    /// How long to wait for a notice before looking all the same.
+    fn patience(&self) -> Duration {
+        match (&self.notices, self.lost_notices, self.writing.is_empty()) {
+            (Some(_), false, true) => PATROL,
+            (Some(_), false, false) => ABANDONED,
+            (None, ..) | (_, true, _) => POLL,
+        }
+    }
+
+    fn scan(&mut self) -> Vec<SourceChange> {
+        let mut changes = Vec::new();
+        self.drain();
+        match list(&self.path) {
+            Ok(names) => {
+                self.tell_trouble(None, &mut changes);
+                self.read_once = true;
+                self.forget_gone(&names);
+                let readings = self.read_changed(names);
+                // A file that was written to while it was read is not to be trusted.
+                self.drain();
+                for (name, stamp, reading) in readings {
+                    if self.writing.contains_key(&name) && self.seen.contains_key(&name) {
+                        continue;
+                    }
+                    let full = self.full_name(&name);
+                    match reading {
+                        Reading::Text(text) => self.manifests.put(&full, &text),
+                        Reading::Unreadable(reason) => self.manifests.unreadable(&full, None, reason),
+                    }
+                    self.seen.insert(name, stamp);
+                }
+            }
+            Err(error) => self.tell_trouble(Some(error.to_string()), &mut changes),
+        }
+        if self.read_once {
+            changes.extend(self.manifests.settle());
+        }
+        changes
+    }
+
+    fn drain(&mut self) {
+        if let Some(notices) = &self.notices {
+            self.lost_notices |= notices.drain(&mut self.writing).is_err();
+        }
+        let now = Instant::now();
+        self.writing.retain(|_, last| now.duration_since(*last) < ABANDONED);
+    }
+
+    /// Say what is wrong with the folder itself, once.
+    fn tell_trouble(&mut self, trouble: Option<String>, changes: &mut Vec<SourceChange>) {
+        if self.trouble == trouble {
+            return;
+        }
+        let folder: Arc<str> = self.path.to_string_lossy().into();
+        let remedy = if self.read_once {
+            "what it last said stays in force"
+        } else {
+            "make it; it is looked for again"
+        };
+        let conditions = trouble.iter().map(|reason| Condition {
+            object: ObjectRef::new("directory", &*folder),
+            field: "".into(),
+            reason: reason.as_str().into(),
+            remedy: remedy.into(),
+            severity: Severity::Error,
+            location: None,
+        });
+        changes.push(SourceChange::Faults(Change::Upsert(Arc::clone(&folder), conditions.collect())));
+        self.trouble = trouble;
+    }
+
+    fn forget_gone(&mut self, names: &BTreeSet<String>) {
+        let gone: Vec<String> = self.seen.keys().filter(|name| !names.contains(*name)).cloned().collect();
+        for name in gone {
+            self.seen.remove(&name);
+            self.manifests.remove(&self.full_name(&name));
+        }
+    }
+
+    fn read_changed(&self, names: BTreeSet<String>) -> Vec<(String, Option<Stamp>, Reading)> {
+        let mut readings = Vec::new();
+        for name in names {
+            if self.writing.contains_key(&name) && self.seen.contains_key(&name) {
+                continue;
+            }
+            let path = self.path.join(&name);
+            let (stamp, reading) = match fs::metadata(&path) {
+                Ok(meta) if meta.is_dir() => continue,
+                Ok(meta) => {
+                    let stamp = Some(Stamp::from(&meta));
+                    if self.seen.get(&name) == Some(&stamp) {
+                        continue;
+                    }
+                    (stamp, read_file(&path, &meta))
+                }
+                // Deleted since it was listed, or a link to nowhere.
+                Err(_) if self.seen.get(&name) == Some(&None) => continue,
+                Err(error) => (None, Reading::Unreadable(error.to_string())),
+            };
+            readings.push((name, stamp, reading));
+        }
+        readings
+    }
+
+    fn full_name(&self, name: &str) -> Arc<str> {
+        self.path.join(name).to_string_lossy().into()
+    }
+}
+
+fn read_file(path: &Path, meta: &fs::Metadata) -> Reading {
+    // Anything but a regular file may block for ever or never end.
+    if !meta.is_file() {
+        return Reading::Unreadable("is no regular file".to_owned());
+    }
+    if meta.len() > MAX_FILE {
+        return Reading::Unreadable(format!("is larger than {} MiB", MAX_FILE >> 20));
+    }
+    match fs::read_to_string(path) {
+        Ok(text) => Reading::Text(text),
+        Err(error) => Reading::Unreadable(error.to_string()),
+    }
+}
+
+/// The names of the files that can be manifests.
+fn list(path: &Path) -> io::Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    for entry in fs::read_dir(path)? {
+        let Ok(name) = entry?.file_name().into_string() else { continue };
+        let manifest = [".yaml", ".yml", ".json"].iter().any(|end| name.ends_with(end));
+        if manifest && !name.starts_with('.') {
+            names.insert(name);
+        }
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,211 @@
+//! What a set of files says, put together: which objects are in force, what changed since it was last told, and what is
+//! wrong where.
+//!
+//! Pure: files come in as text, changes come out. The rules:
+//! * a file that doesn't parse counts with its last content that did;
+//! * an object with a mistake counts with its last version that had none;
+//! * a file with a document that can't be told keeps the objects it held, as the document may be one of them;
+//! * of two objects with one name the first counts, in the order of file names and lines.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use agent_core::event::Change;
+use agent_core::model::{Condition, Location, ObjectRef, Severity};
+
+use super::source::SourceChange;
+use crate::crd::{self, Kind, Object, ObjectName};
+use crate::yaml::{Flaw, Line, documents};
+
+/// An object's kind and name.
+type Id = (Kind, ObjectName);
+
+/// The files and what was last told of them.
+#[derive(Debug, Default)]
+pub(crate) struct Manifests {
+    files: BTreeMap<Arc<str>, File>,
+    in_force: BTreeMap<Id, Arc<Object>>,
+    conditions: BTreeMap<Arc<str>, Vec<Condition>>,
+    listed: bool,
+}
+
+#[derive(Debug, Default)]
+struct File {
+    places: Vec<Place>,
+    /// Objects of the last content that may hide behind a document that can't be told.
+    held: BTreeSet<Id>,
+    /// Why the newest content doesn't count.
+    unread: Option<(Option<Line>, String)>,
+}
+
+/// A document of a file.
+#[derive(Debug)]
+struct Place {
+    id: Option<Id>,
+    line: Line,
+    object: Option<Arc<Object>>,
+    flaws: Vec<Flaw>,
+}
+
+impl Manifests {
+    /// A file has this content now.
+    pub(crate) fn put(&mut self, name: &Arc<str>, text: &str) {
+        match documents(text) {
+            Ok(documents) => {
+                let file = self.files.entry(Arc::clone(name)).or_default();
+                let places: Vec<Place> = documents.iter().flat_map(crd::decode).map(Place::from).collect();
+                if places.iter().any(|place| place.id.is_none()) {
+                    file.held.extend(file.places.iter().filter_map(|place| place.id.clone()));
+                } else {
+                    file.held.clear();
+                }
+                file.places = places;
+                file.unread = None;
+            }
+            Err(error) => {
+                let text = error.to_string();
+                // The place is shown beside the file's name already.
+                let reason = text.split_once(": ").map_or(text.as_str(), |(_, reason)| reason);
+                self.unreadable(name, Some(error.line()), reason.to_owned());
+            }
+        }
+    }
+
+    /// A file is there but can't be read; its last content stays.
+    pub(crate) fn unreadable(&mut self, name: &Arc<str>, line: Option<Line>, reason: String) {
+        self.files.entry(Arc::clone(name)).or_default().unread = Some((line, reason));
+    }
+
+    /// A file is gone.
+    pub(crate) fn remove(&mut self, name: &str) {
+        self.files.remove(name);
+    }
+
+    /// What is to be told since the last call. The first call tells complete lists of every kind.
+    pub(crate) fn settle(&mut self) -> Vec<SourceChange> {
+        let (in_force, conditions) = self.judge();
+        let mut changes = Vec::new();
+        if self.listed {
+            for (id, object) in &in_force {
+                if self.in_force.get(id).is_none_or(|told| told != object) {
+                    changes.push(SourceChange::Put(id.1.clone(), Arc::clone(object)));
+                }
+            }
+            for id in self.in_force.keys().filter(|id| !in_force.contains_key(id)) {
+                changes.push(SourceChange::Gone(id.0, id.1.clone()));
+            }
+        } else {
+            self.listed = true;
+            for kind in Kind::ALL {
+                let objects = in_force.iter().filter(|((of, _), _)| *of == kind);
+                let objects = objects.map(|((_, name), object)| (name.clone(), Arc::clone(object))).collect();
+                changes.push(SourceChange::Listed(kind, objects));
+            }
+        }
+        for (file, found) in &conditions {
+            if self.conditions.get(file) != Some(found) {
+                changes.push(SourceChange::Faults(Change::Upsert(Arc::clone(file), found.clone())));
+            }
+        }
+        for file in self.conditions.keys().filter(|file| !conditions.contains_key(*file)) {
+            changes.push(SourceChange::Faults(Change::Delete(Arc::clone(file))));
+        }
+        self.in_force = in_force;
+        self.conditions = conditions;
+        changes
+    }
+
+    fn judge(&self) -> (BTreeMap<Id, Arc<Object>>, BTreeMap<Arc<str>, Vec<Condition>>) {
+        let mut in_force = BTreeMap::new();
+        let mut owners: BTreeMap<&Id, (&Arc<str>, Line)> = BTreeMap::new();
+        let mut conditions: BTreeMap<Arc<str>, Vec<Condition>> = BTreeMap::new();
+        for (name, file) in &self.files {
+            let mut found = Vec::new();
+            if let Some((line, reason)) = &file.unread {
+                let remedy = if file.places.is_empty() { "" } else { "its last good content stays in force" };
+                let line = line.map_or(0, |line| line.0);
+                let object = ObjectRef::new("file", name);
+                found.push(condition(object, "", reason, remedy, Severity::Error, name, line));
+            }
+            for place in &file.places {
+                let Some(id) = &place.id else {
+                    place.report(name, "", &mut found);
+                    continue;
+                };
+                if let Some((first, line)) = owners.get(id) {
+                    let reason = format!("is already given by {first}:{line}");
+                    let remedy = "only the first one counts; delete or rename one of them";
+                    let object = ObjectRef::new(id.0.name(), id.1.as_str());
+                    found.push(condition(object, "", &reason, remedy, Severity::Error, name, place.line.0));
+                    continue;
+                }
+                owners.insert(id, (name, place.line));
+                let version = place.object.as_ref().or_else(|| self.in_force.get(id));
+                if let Some(version) = version {
+                    in_force.insert(id.clone(), Arc::clone(version));
+                }
+                let remedy = match (&place.object, version) {
+                    (Some(_), _) => "",
+                    (None, Some(_)) => "its last good version stays in force",
+                    (None, None) => "it has no effect until this is put right",
+                };
+                place.report(name, remedy, &mut found);
+            }
+            if !found.is_empty() {
+                conditions.insert(Arc::clone(name), found);
+            }
+        }
+        // Last, so that an object that moved to another file comes from there.
+        for id in self.files.values().flat_map(|file| &file.held) {
+            if let (false, Some(version)) = (in_force.contains_key(id), self.in_force.get(id)) {
+                in_force.insert(id.clone(), Arc::clone(version));
+            }
+        }
+        (in_force, conditions)
+    }
+}
+
+impl From<crd::Decoded> for Place {
+    fn from(decoded: crd::Decoded) -> Self {
+        let object = decoded.object.map(Arc::new);
+        Self { id: decoded.id, line: decoded.line, object, flaws: decoded.flaws }
+    }
+}
+
+impl Place {
+    fn report(&self, file: &Arc<str>, remedy: &str, found: &mut Vec<Condition>) {
+        let object = match &self.id {
+            Some((kind, name)) => ObjectRef::new(kind.name(), name.as_str()),
+            None => ObjectRef::new("document", format!("at line {}", self.line)),
+        };
+        for flaw in &self.flaws {
+            let (severity, remedy) =
+                if flaw.mistake.is_warning() { (Severity::Warning, "") } else { (Severity::Error, remedy) };
+            let reason = flaw.mistake.to_string();
+            found.push(condition(object.clone(), &flaw.field, &reason, remedy, severity, file, flaw.line.0));
+        }
+    }
+}
+
+fn condition(
+    object: ObjectRef,
+    field: &str,
+    reason: &str,
+    remedy: &str,
+    severity: Severity,
+    file: &Arc<str>,
+    line: u32,
+) -> Condition {
+    let location = Some(Location { file: Arc::clone(file), line });
+    Condition {
+        object,
+        field: field.into(),
+        reason: reason.into(),
+        remedy: remedy.into(),
+        severity,
+        location,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+use super::*;
+
+fn pool(name: &str, cidr: &str) -> String {
+    format!(
+        "---\napiVersion: projectcalico.org/v3\nkind: IPPool\nmetadata:\n  name: {name}\nspec:\n  cidr: {cidr}\n"
+    )
+}
+
+/// Changes in words, so that a test says all of what it expects.
+fn words(changes: &[SourceChange]) -> Vec<String> {
+    let mut words = Vec::new();
+    for change in changes {
+        match change {
+            SourceChange::Listed(kind, objects) => {
+                let names: Vec<_> = objects.iter().map(|(name, _)| name.to_string()).collect();
+                words.push(format!("list {kind} [{}]", names.join(" ")));
+            }
+            SourceChange::Put(name, object) => match &**object {
+                Object::IpPool(pool) => words.push(format!("put {name} {}", pool.cidr)),
+                other => words.push(format!("put {name} {other:?}")),
+            },
+            SourceChange::Gone(kind, name) => words.push(format!("gone {kind} {name}")),
+            SourceChange::Faults(Change::Upsert(file, conditions)) => {
+                words.extend(conditions.iter().map(|condition| format!("fault {file}: {condition}")));
+            }
+            SourceChange::Faults(Change::Delete(file)) => words.push(format!("clear {file}")),
+            SourceChange::Faults(Change::Resync(_)) => words.push("faults".into()),
+        }
+    }
+    words
+}
+
+struct Fixture(Manifests);
+
+impl Fixture {
+    /// A folder whose first list was told.
+    fn new(files: &[(&str, &str)]) -> Self {
+        let mut manifests = Manifests::default();
+        for (name, text) in files {
+            manifests.put(&Arc::from(*name), text);
+        }
+        manifests.settle();
+        Self(manifests)
+    }
+
+    fn put(&mut self, name: &str, text: &str) -> Vec<String> {
+        self.0.put(&Arc::from(name), text);
+        words(&self.0.settle())
+    }
+
+    fn remove(&mut self, name: &str) -> Vec<String> {
+        self.0.remove(name);
+        words(&self.0.settle())
+    }
+}
+
+#[test]
+fn the_first_settling_lists_every_kind() {
+    let mut manifests = Manifests::default();
+    manifests.put(&Arc::from("a.yaml"), &(pool("one", "10.0.0.0/16") + &pool("two", "10.1.0.0/16")));
+    assert_eq!(
+        words(&manifests.settle()),
+        [
+            "list Node []",
+            "list BGPConfiguration []",
+            "list BGPPeer []",
+            "list IPPool [one two]",
+            "list BlockAffinity []"
+        ]
+    );
+    assert_eq!(words(&manifests.settle()), [""; 0]);
+}
+
+#[test]
+fn changes_moves_and_deletions() {
+    let mut files = Fixture::new(&[("a.yaml", &pool("one", "10.0.0.0/16"))]);
+    assert_eq!(files.put("a.yaml", &pool("one", "10.9.0.0/16")), ["put one 10.9.0.0/16"]);
+    assert_eq!(files.put("a.yaml", &pool("one", "10.9.0.0/16")), [""; 0]);
+    // A rename seen as a new file and then a lost one changes nothing in between but the note about the double.
+    assert_eq!(
+        files.put("b.yaml", &pool("one", "10.9.0.0/16")),
+        [
+            "fault b.yaml: b.yaml:2: IPPool one: is already given by a.yaml:2 (only the first one counts; delete or \
+          rename one of them)"
+        ]
+    );
+    assert_eq!(files.remove("a.yaml"), ["clear b.yaml"]);
+    assert_eq!(files.remove("b.yaml"), ["gone IPPool one"]);
+}
+
+#[test]
+fn a_file_that_does_not_parse_keeps_its_last_good_content() {
+    let mut files = Fixture::new(&[("a.yaml", &pool("one", "10.0.0.0/16"))]);
+    let found = files.put("a.yaml", "kind: [IPPool\nmetadata: {");
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with("fault a.yaml: a.yaml:"), "{found:?}");
+    assert!(found[0].ends_with("(its last good content stays in force)"), "{found:?}");
+    assert_eq!(files.put("a.yaml", &pool("one", "10.0.0.0/16")), ["clear a.yaml"]);
+}
+
+#[test]
+fn an_object_with_a_mistake_keeps_its_last_good_version_and_hides_no_other() {
+    let mut files = Fixture::new(&[("a.yaml", &pool("one", "10.0.0.0/16"))]);
+    let text = pool("one", "10.0.0.0/99") + &pool("two", "10.2.0.0/16") + &pool("three", "x");
+    assert_eq!(
+        files.put("a.yaml", &text),
+        [
+            "put two 10.2.0.0/16",
+            "fault a.yaml: a.yaml:7: IPPool one spec.cidr: must be a prefix such as 10.0.0.0/26 or fd00::/122, not \
+             \"10.0.0.0/99\" (its last good version stays in force)",
+            "fault a.yaml: a.yaml:21: IPPool three spec.cidr: must be a prefix such as 10.0.0.0/26 or fd00::/122, not \
+             \"x\" (it has no effect until this is put right)",
+        ]
+    );
+    assert_eq!(
+        files.put("a.yaml", &pool("one", "10.3.0.0/16")),
+        ["put one 10.3.0.0/16", "gone IPPool two", "clear a.yaml"]
+    );
+}
+
+#[test]
+fn an_unknown_field_is_a_mistake() {
+    let mut files = Fixture::new(&[("a.yaml", &pool("one", "10.0.0.0/16"))]);
+    let text = pool("one", "10.1.0.0/16") + "  ipipmode: Always\n";
+    assert_eq!(
+        files.put("a.yaml", &text),
+        [
+            "fault a.yaml: a.yaml:8: IPPool one spec.ipipmode: unknown field; did you mean \"ipipMode\"? (its last good \
+         version stays in force)"
+        ]
+    );
+}
+
+#[test]
+fn a_document_that_cannot_be_told_keeps_what_the_file_held() {
+    let mut files = Fixture::new(&[("a.yaml", &(pool("one", "10.0.0.0/16") + &pool("two", "10.1.0.0/16")))]);
+    let text =
+        pool("one", "10.0.0.0/16") + &pool("two", "10.1.0.0/16").replace("kind: IPPool", "kind: IPPul");
+    assert_eq!(
+        files.put("a.yaml", &text),
+        [
+            "fault a.yaml: a.yaml:10: document at line 9 kind: \"IPPul\" is no kind that the agent reads; did you mean \
+         \"IPPool\"?"
+        ]
+    );
+    assert_eq!(files.put("a.yaml", &pool("one", "10.0.0.0/16")), ["gone IPPool two", "clear a.yaml"]);
+}
+
+#[test]
+fn a_double_inside_one_file_is_reported() {
+    let mut files = Fixture::new(&[]);
+    let text = pool("one", "10.0.0.0/16") + &pool("one", "10.1.0.0/16");
+    assert_eq!(
+        files.put("a.yaml", &text),
+        [
+            "put one 10.0.0.0/16",
+            "fault a.yaml: a.yaml:9: IPPool one: is already given by a.yaml:2 (only the first one counts; delete or rename \
+         one of them)"
+        ]
+    );
+}
+
+#[test]
+fn warnings_do_not_hold_an_object_back() {
+    let mut files = Fixture::new(&[]);
+    assert_eq!(
+        files.put("a.yaml", &pool("one", "10.0.0.7/16")),
+        [
+            "put one 10.0.0.0/16",
+            "fault a.yaml: a.yaml:7: IPPool one spec.cidr: has host bits set; read as 10.0.0.0/16"
+        ]
+    );
+}
