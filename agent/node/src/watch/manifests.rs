@@ -62,12 +62,7 @@ impl Manifests {
                 file.places = places;
                 file.unread = None;
             }
-            Err(error) => {
-                let text = error.to_string();
-                // The place is shown beside the file's name already.
-                let reason = text.split_once(": ").map_or(text.as_str(), |(_, reason)| reason);
-                self.unreadable(name, Some(error.line()), reason.to_owned());
-            }
+            Err(error) => self.unreadable(name, Some(error.line()), error.to_string()),
         }
     }
 

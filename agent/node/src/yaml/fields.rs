@@ -73,6 +73,8 @@ pub(crate) enum Mistake {
         /// As it is read.
         masked: IpNet,
     },
+    /// Something that this release knows and makes no use of; a warning.
+    Unused,
     /// A field that this release knows and can't serve yet.
     Unsupported {
         /// What to do instead.
@@ -83,7 +85,7 @@ pub(crate) enum Mistake {
 impl Mistake {
     /// Whether the value can be used all the same.
     pub(crate) fn is_warning(&self) -> bool {
-        matches!(self, Self::HostBits { .. })
+        matches!(self, Self::HostBits { .. } | Self::Unused)
     }
 }
 
@@ -119,6 +121,7 @@ impl fmt::Display for Mistake {
                 }
             }
             Self::HostBits { masked } => write!(f, "has host bits set; read as {masked}"),
+            Self::Unused => f.write_str("is not used by this release"),
             Self::Unsupported { remedy } => write!(f, "is not supported by this release; {remedy}"),
         }
     }

@@ -10,6 +10,6 @@ mod fields;
 mod nearest;
 mod tree;
 
-pub(crate) use fields::{Fields, Flaw, Flaws, Item, Mistake};
+pub(crate) use fields::{Fields, Flaw, Flaws, Item, Mistake, duration};
 pub(crate) use nearest::nearest;
 pub(crate) use tree::{Line, Tree, Value, documents};

@@ -71,7 +71,7 @@ impl Value {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SyntaxError {
     /// The parser refused it.
-    #[error("line {line}: not valid YAML: {text}")]
+    #[error("not valid YAML: {text}")]
     Malformed {
         /// Where.
         line: Line,
@@ -79,7 +79,7 @@ pub(crate) enum SyntaxError {
         text: String,
     },
     /// A key appears twice in one map.
-    #[error("line {line}: key \"{key}\" appears twice in this map (first on line {first})")]
+    #[error("key \"{key}\" appears twice in this map (first on line {first})")]
     RepeatedKey {
         /// The second one.
         line: Line,
@@ -89,13 +89,13 @@ pub(crate) enum SyntaxError {
         key: String,
     },
     /// A key that is a list or a map, or a merge key.
-    #[error("line {line}: keys must be plain words here (no merge keys, lists or maps)")]
+    #[error("keys must be plain words here (no merge keys, lists or maps)")]
     BadKey {
         /// Where.
         line: Line,
     },
     /// The document would grow past [`MAX_NODES`] values, aliases included.
-    #[error("line {line}: more than {MAX_NODES} values in one file")]
+    #[error("more than {MAX_NODES} values in one file")]
     TooLarge {
         /// Where the limit was passed.
         line: Line,

@@ -1,0 +1,616 @@
+//! The agent's settings: its configuration file and its environment, read once into [`Settings`].
+//!
+//! Every key and every variable stands in one table, [`ROWS`]; `--help` prints it. A variable wins over the file. The
+//! names of the agent for Calico and VPP that this one replaces are accepted too, JSON ones included. Nothing is read
+//! elsewhere, and no value is ever printed.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::log::{LogFormat, LogLevel, LogSettings};
+use crate::yaml::{Flaw, Line, Mistake, Tree, Value, documents, duration, nearest};
+
+/// Everything that the agent is told at its start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Settings {
+    /// Name of this node.
+    pub(crate) node: String,
+    /// Where manifests are.
+    pub(crate) manifests: PathBuf,
+    /// Namespace of the Secrets with BGP passwords.
+    pub(crate) namespace: String,
+    /// VPP; `None` to speak BGP only.
+    pub(crate) vpp: Option<PathBuf>,
+    /// Name of the uplink in VPP; found by the node's address where absent.
+    pub(crate) uplink: Option<String>,
+    /// How long VPP may be away before own prefixes are withdrawn.
+    pub(crate) loss_grace: Duration,
+    /// IP versions of BGP sessions.
+    pub(crate) mode: Mode,
+    /// BGP Identifier where it shall not be the node's IPv4 address.
+    pub(crate) router_id: RouterIdChoice,
+    /// Unix socket that the query commands ask.
+    pub(crate) api: PathBuf,
+    /// Folder for what must outlive a restart.
+    pub(crate) state: PathBuf,
+    /// Where `/liveness`, `/readiness` and `/status` are served.
+    pub(crate) health: Option<SocketAddr>,
+    /// What is logged and how.
+    pub(crate) log: LogSettings,
+}
+
+/// IP versions of BGP sessions.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Both, as far as the node has addresses.
+    #[default]
+    DualStack,
+    /// IPv4 only.
+    V4Only,
+    /// IPv6 only.
+    V6Only,
+}
+
+/// Where the BGP Identifier comes from.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum RouterIdChoice {
+    /// The node's IPv4 address, else the hash.
+    #[default]
+    Address,
+    /// A hash of the node's name.
+    Hash,
+    /// This one.
+    Is(Ipv4Addr),
+}
+
+/// A mistake in the settings, where it is, and whether the agent can start all the same.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum SettingsFault {
+    /// The file can't be read.
+    #[error("{file}: {reason}")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// What the system says.
+        reason: String,
+    },
+    /// The file is no YAML.
+    #[error("{file}:{line}: {reason}")]
+    Syntax {
+        /// The file.
+        file: String,
+        /// The line.
+        line: Line,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A key of the file.
+    #[error("{file}:{}: {}: {}", .flaw.line, .flaw.field, .flaw.mistake)]
+    Key {
+        /// The file.
+        file: String,
+        /// What is wrong with which key.
+        flaw: Flaw,
+    },
+    /// An environment variable.
+    #[error("environment variable {name}: {mistake}")]
+    Variable {
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        mistake: Mistake,
+    },
+    /// A setting that must be given is given nowhere.
+    #[error("{key} is required: set it in the configuration file, or set {variable}")]
+    Missing {
+        /// The key.
+        key: &'static str,
+        /// The variable that sets it too.
+        variable: &'static str,
+    },
+}
+
+impl SettingsFault {
+    /// Whether the agent can start all the same.
+    pub(crate) fn is_warning(&self) -> bool {
+        match self {
+            Self::Key { flaw, .. } => flaw.mistake.is_warning(),
+            Self::Variable { mistake, .. } => mistake.is_warning(),
+            Self::Unreadable { .. } | Self::Syntax { .. } | Self::Missing { .. } => false,
+        }
+    }
+}
+
+/// What was read, and everything that is wrong with it.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    /// The settings where nothing but warnings was found.
+    pub(crate) settings: Option<Settings>,
+    /// All mistakes and warnings.
+    pub(crate) faults: Vec<SettingsFault>,
+}
+
+/// Read the file, if there is one, and the variables over it.
+pub(crate) fn load(file: Option<&Path>, variables: impl IntoIterator<Item = (String, String)>) -> Loaded {
+    let mut draft = Draft::default();
+    let mut faults = Vec::new();
+    if let Some(path) = file {
+        let file = path.to_string_lossy().into_owned();
+        match std::fs::read_to_string(path) {
+            Ok(text) => read_file(&file, &text, &mut draft, &mut faults),
+            Err(error) => faults.push(SettingsFault::Unreadable { file, reason: error.to_string() }),
+        }
+    }
+    read_variables(variables, &mut draft, &mut faults);
+    let complete = faults.iter().all(SettingsFault::is_warning);
+    // A mistake elsewhere may be the very key that is missing.
+    let settings = if complete { draft.finish(&mut faults) } else { None };
+    Loaded { settings, faults }
+}
+
+/// The table of settings as text, for `--help`.
+pub(crate) fn help() -> String {
+    let mut text = String::from("Settings (key of the file, environment variables, default):\n");
+    for row in ROWS {
+        let default = if row.default.is_empty() { String::new() } else { format!(" [{}]", row.default) };
+        text += &format!("  {}{default}\n      {}\n      {}\n", row.key, row.variables.join(", "), row.help);
+    }
+    text += "\nVariables with JSON in them:\n";
+    for (name, help) in JSON_VARIABLES {
+        text += &format!("  {name}\n      {help}\n");
+    }
+    text += "\nAccepted without effect:\n";
+    for names in WITHOUT_EFFECT.chunks(2) {
+        text += &format!("  {}\n", names.join(", "));
+    }
+    text
+}
+
+/// Settings that may still be incomplete.
+#[derive(Debug, Default)]
+struct Draft {
+    node: Option<String>,
+    manifests: Option<PathBuf>,
+    namespace: Option<String>,
+    vpp: Option<Option<PathBuf>>,
+    uplink: Option<String>,
+    loss_grace: Option<Duration>,
+    mode: Mode,
+    router_id: RouterIdChoice,
+    api: Option<PathBuf>,
+    state: Option<PathBuf>,
+    health: Option<Option<SocketAddr>>,
+    log: LogSettings,
+}
+
+impl Draft {
+    fn finish(self, faults: &mut Vec<SettingsFault>) -> Option<Settings> {
+        if self.node.is_none() {
+            faults.push(SettingsFault::Missing { key: "node", variable: "NODENAME" });
+        }
+        if self.manifests.is_none() {
+            faults.push(SettingsFault::Missing { key: "datastore", variable: "PEREGRINE_DATASTORE" });
+        }
+        Some(Settings {
+            node: self.node?,
+            manifests: self.manifests?,
+            namespace: self.namespace.unwrap_or_else(|| "calico-vpp-dataplane".into()),
+            vpp: self.vpp.unwrap_or_else(|| Some("/var/run/vpp/vpp-api.sock".into())),
+            uplink: self.uplink,
+            loss_grace: self.loss_grace.unwrap_or(Duration::from_secs(5)),
+            mode: self.mode,
+            router_id: self.router_id,
+            api: self.api.unwrap_or_else(|| crate::cli::DEFAULT_SOCKET.into()),
+            state: self.state.unwrap_or_else(|| "/var/lib/peregrine".into()),
+            health: self.health.unwrap_or_else(|| parse_listen(":9090")),
+            log: self.log,
+        })
+    }
+}
+
+type Set = fn(&mut Draft, &str) -> Result<(), Mistake>;
+
+/// One setting.
+struct Row {
+    key: &'static str,
+    variables: &'static [&'static str],
+    default: &'static str,
+    help: &'static str,
+    set: Set,
+}
+
+/// Every setting, with every variable that sets it.
+const ROWS: &[Row] = &[
+    Row {
+        key: "node",
+        variables: &["NODENAME"],
+        default: "",
+        help: "name of this node; required",
+        set: |draft, text| set(&mut draft.node, non_empty(text, "the name of this node")),
+    },
+    Row {
+        key: "datastore",
+        variables: &["PEREGRINE_DATASTORE"],
+        default: "",
+        help: "directory:PATH, a folder of manifests as kubectl takes them, watched; required",
+        set: |draft, text| match text.strip_prefix("directory:") {
+            _ if text == "kubernetes" => {
+                Err(Mistake::Unsupported { remedy: "use directory:PATH, a folder of manifests" })
+            }
+            Some(path) if !path.is_empty() => set(&mut draft.manifests, Ok(path.into())),
+            _ => Err(value("directory:PATH", text)),
+        },
+    },
+    Row {
+        key: "namespace",
+        variables: &["NAMESPACE"],
+        default: "calico-vpp-dataplane",
+        help: "namespace of the Secrets with BGP passwords",
+        set: |draft, text| set(&mut draft.namespace, non_empty(text, "a namespace")),
+    },
+    Row {
+        key: "vpp.socket",
+        variables: &["PEREGRINE_VPP_SOCKET"],
+        default: "/var/run/vpp/vpp-api.sock",
+        help: "VPP's API socket; none: speak BGP only",
+        set: |draft, text| set(&mut draft.vpp, optional_path(text)),
+    },
+    Row {
+        key: "vpp.uplink",
+        variables: &["PEREGRINE_VPP_UPLINK"],
+        default: "",
+        help: "VPP interface of the node's address; found by the address when left out",
+        set: |draft, text| set(&mut draft.uplink, non_empty(text, "the name of an interface of VPP")),
+    },
+    Row {
+        key: "vpp.loss-grace",
+        variables: &["PEREGRINE_VPP_LOSS_GRACE"],
+        default: "5s",
+        help: "VPP away longer than this: own prefixes are withdrawn until it is replayed",
+        set: |draft, text| set(&mut draft.loss_grace, time(text)),
+    },
+    Row {
+        key: "vpp.info-file",
+        variables: &["PEREGRINE_VPP_INFO_FILE"],
+        default: "none",
+        help: "what VPP's manager wrote about uplinks; not read by this release, name the uplink instead",
+        set: |_, text| if text == "none" { Ok(()) } else { Err(Mistake::Unused) },
+    },
+    Row {
+        key: "bgp.mode",
+        variables: &["PEREGRINE_BGP_MODE", "CALICOVPP_BGP_SERVER_MODE"],
+        default: "dual-stack",
+        help: "dual-stack, v4-only or v6-only",
+        set: |draft, text| {
+            draft.mode = match text {
+                "dual-stack" | "dualStack" => Mode::DualStack,
+                "v4-only" | "v4Only" => Mode::V4Only,
+                "v6-only" | "v6Only" => Mode::V6Only,
+                _ => return Err(word(&["dual-stack", "v4-only", "v6-only"], text)),
+            };
+            Ok(())
+        },
+    },
+    Row {
+        key: "bgp.router-id",
+        variables: &["PEREGRINE_BGP_ROUTER_ID", "CALICO_ROUTER_ID"],
+        default: "the node's IPv4 address",
+        help: "BGP Identifier: a dotted quad, or hash: made of the node's name",
+        set: |draft, text| {
+            draft.router_id = match text {
+                "hash" => RouterIdChoice::Hash,
+                _ => match text.parse() {
+                    Ok(id) if id != Ipv4Addr::UNSPECIFIED => RouterIdChoice::Is(id),
+                    Ok(_) | Err(_) => return Err(value("a dotted quad such as 192.0.2.1, or hash", text)),
+                },
+            };
+            Ok(())
+        },
+    },
+    Row {
+        key: "bgp.route-priority",
+        variables: &["PEREGRINE_BGP_ROUTE_PRIORITY"],
+        default: "classic",
+        help: "classic: LOCAL_PREF 100 on the wire",
+        set: |_, text| match text {
+            "classic" => Ok(()),
+            "calico" => Err(Mistake::Unsupported { remedy: "use classic" }),
+            _ => Err(word(&["classic", "calico"], text)),
+        },
+    },
+    Row {
+        key: "bgp.require-policy",
+        variables: &["PEREGRINE_BGP_REQUIRE_POLICY"],
+        default: "false",
+        help: "an external neighbour without a policy exchanges nothing",
+        set: |_, text| only_false(text),
+    },
+    Row {
+        key: "bgp.enforce-first-as",
+        variables: &["PEREGRINE_BGP_ENFORCE_FIRST_AS"],
+        default: "false",
+        help: "an external neighbour's own AS must come first in its paths",
+        set: |_, text| only_false(text),
+    },
+    Row {
+        key: "api",
+        variables: &["PEREGRINE_API"],
+        default: "/var/run/peregrine/peregrine.sock",
+        help: "Unix socket that the query commands ask",
+        set: |draft, text| set(&mut draft.api, path(text)),
+    },
+    Row {
+        key: "state",
+        variables: &["PEREGRINE_STATE"],
+        default: "/var/lib/peregrine",
+        help: "folder for what must outlive a restart; made when absent",
+        set: |draft, text| set(&mut draft.state, path(text)),
+    },
+    Row {
+        key: "health",
+        variables: &["PEREGRINE_HEALTH"],
+        default: ":9090",
+        help: "address of /liveness, /readiness and /status; none turns it off",
+        set: |draft, text| set(&mut draft.health, listen(text)),
+    },
+    Row {
+        key: "metrics",
+        variables: &["PEREGRINE_METRICS"],
+        default: "none",
+        help: "address of /metrics",
+        set: |_, text| match listen(text)? {
+            None => Ok(()),
+            Some(_) => Err(Mistake::Unsupported { remedy: "use none" }),
+        },
+    },
+    Row {
+        key: "log.level",
+        variables: &["PEREGRINE_LOG_LEVEL", "CALICOVPP_LOG_LEVEL"],
+        default: "info",
+        help: "error, warn, info, debug or trace; changes live on SIGHUP",
+        set: |draft, text| {
+            let level = LogLevel::parse(text);
+            draft.log.level =
+                level.ok_or_else(|| word(&["error", "warn", "info", "debug", "trace"], text))?;
+            Ok(())
+        },
+    },
+    Row {
+        key: "log.format",
+        variables: &["PEREGRINE_LOG_FORMAT", "CALICOVPP_LOG_FORMAT"],
+        default: "text",
+        help: "text or json",
+        set: |draft, text| {
+            draft.log.format = match text {
+                "text" | "pretty" => LogFormat::Text,
+                "json" => LogFormat::Json,
+                _ => return Err(word(&["text", "json"], text)),
+            };
+            Ok(())
+        },
+    },
+    Row {
+        key: "features.srv6",
+        variables: &["PEREGRINE_FEATURES_SRV6"],
+        default: "false",
+        help: "segment routing over IPv6",
+        set: |_, text| only_false(text),
+    },
+    Row {
+        key: "features.multinet",
+        variables: &["PEREGRINE_FEATURES_MULTINET"],
+        default: "false",
+        help: "secondary networks",
+        set: |_, text| only_false(text),
+    },
+    Row {
+        key: "features.ipsec",
+        variables: &["PEREGRINE_FEATURES_IPSEC"],
+        default: "false",
+        help: "tunnels protected by IPsec",
+        set: |_, text| only_false(text),
+    },
+];
+
+/// Variables of the agent for Calico and VPP that hold JSON.
+const JSON_VARIABLES: &[(&str, &str)] = &[
+    (
+        "CALICOVPP_FEATURE_GATES",
+        "srv6Enabled, multinetEnabled and ipsecEnabled as features.*; others are skipped",
+    ),
+    ("CALICOVPP_INITIAL_CONFIG", "healthCheckPort as health; others are skipped"),
+];
+
+/// Variables that manifests of the agent for Calico and VPP set and that mean nothing to this one.
+const WITHOUT_EFFECT: &[&str] = &[
+    "CALICOVPP_BGP_LOG_LEVEL",
+    "CALICOVPP_CONFIG_TEMPLATE",
+    "CALICOVPP_DEBUG",
+    "CALICOVPP_GRACEFUL_SHUTDOWN_TIMEOUT",
+    "CALICOVPP_INTERFACES",
+    "CALICOVPP_IPSEC",
+    "CALICOVPP_IPSEC_IKEV2_PSK",
+    "CALICOVPP_SRV6",
+    "CALICOVPP_STATS_SOCKET",
+    "SERVICE_PREFIX",
+];
+
+fn set<T>(place: &mut Option<T>, value: Result<T, Mistake>) -> Result<(), Mistake> {
+    *place = Some(value?);
+    Ok(())
+}
+
+fn value(wanted: &'static str, found: &str) -> Mistake {
+    Mistake::Value { wanted, found: found.to_owned() }
+}
+
+fn word(wanted: &'static [&'static str], found: &str) -> Mistake {
+    Mistake::Word { wanted, found: found.to_owned() }
+}
+
+fn non_empty(text: &str, wanted: &'static str) -> Result<String, Mistake> {
+    if text.trim().is_empty() { Err(value(wanted, text)) } else { Ok(text.to_owned()) }
+}
+
+fn path(text: &str) -> Result<PathBuf, Mistake> {
+    non_empty(text, "a path").map(PathBuf::from)
+}
+
+fn optional_path(text: &str) -> Result<Option<PathBuf>, Mistake> {
+    if text == "none" { Ok(None) } else { path(text).map(Some) }
+}
+
+fn time(text: &str) -> Result<Duration, Mistake> {
+    duration(text).ok_or_else(|| value("a time such as 5s, 1m30s or 250ms", text))
+}
+
+fn only_false(text: &str) -> Result<(), Mistake> {
+    match text {
+        "false" => Ok(()),
+        "true" => Err(Mistake::Unsupported { remedy: "leave it false" }),
+        _ => Err(value("true or false", text)),
+    }
+}
+
+/// `:9090` on all addresses, `ADDRESS:PORT`, or `none`.
+fn listen(text: &str) -> Result<Option<SocketAddr>, Mistake> {
+    match text {
+        "none" => Ok(None),
+        _ => match parse_listen(text) {
+            Some(address) => Ok(Some(address)),
+            None => Err(value("an address such as :9090 or 127.0.0.1:9090, or none", text)),
+        },
+    }
+}
+
+fn parse_listen(text: &str) -> Option<SocketAddr> {
+    match text.strip_prefix(':') {
+        Some(port) => Some(SocketAddr::from(([0u16; 8], port.parse().ok()?))),
+        None => text.parse().ok(),
+    }
+}
+
+fn read_file(file: &str, text: &str, draft: &mut Draft, faults: &mut Vec<SettingsFault>) {
+    let documents = match documents(text) {
+        Ok(documents) => documents,
+        Err(error) => {
+            let (line, reason) = (error.line(), error.to_string());
+            return faults.push(SettingsFault::Syntax { file: file.to_owned(), line, reason });
+        }
+    };
+    let mut flaws = Vec::new();
+    for document in &documents {
+        match &document.value {
+            Value::Map(_) => read_map(document, "", draft, &mut flaws),
+            Value::Null | Value::Scalar { .. } | Value::List(_) => {
+                let (line, found) = (document.line, document.value.noun());
+                let mistake = Mistake::Shape { wanted: "a map of settings", found };
+                flaws.push(Flaw { line, field: "the file".into(), mistake });
+            }
+        }
+    }
+    faults.extend(flaws.into_iter().map(|flaw| SettingsFault::Key { file: file.to_owned(), flaw }));
+}
+
+fn read_map(tree: &Tree, prefix: &str, draft: &mut Draft, flaws: &mut Vec<Flaw>) {
+    let Value::Map(entries) = &tree.value else { return };
+    for entry in entries {
+        let key = if prefix.is_empty() { entry.key.clone() } else { format!("{prefix}.{}", entry.key) };
+        let row = ROWS.iter().find(|row| row.key == key);
+        let is_group = row.is_none() && ROWS.iter().any(|row| is_inside(row.key, &key));
+        let mistake = match (&entry.value.value, row) {
+            (Value::Null, _) if row.is_some() || is_group => None,
+            (Value::Scalar { text, .. }, Some(row)) => (row.set)(draft, text).err(),
+            (Value::Map(_), None) if is_group => {
+                read_map(&entry.value, &key, draft, flaws);
+                None
+            }
+            (other, Some(_)) => Some(Mistake::Shape { wanted: "a single value", found: other.noun() }),
+            (other, None) if is_group => Some(Mistake::Shape { wanted: "a map", found: other.noun() }),
+            (_, None) => Some(Mistake::Unknown { near: nearest_key(&entry.key, prefix) }),
+        };
+        flaws.extend(mistake.map(|mistake| Flaw { line: entry.line, field: key, mistake }));
+    }
+}
+
+fn is_inside(key: &str, group: &str) -> bool {
+    key.strip_prefix(group).is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// A key of the same map, else any key that ends so.
+fn nearest_key(word: &str, prefix: &str) -> Option<String> {
+    let here = ROWS.iter().filter_map(|row| {
+        let rest =
+            if prefix.is_empty() { row.key } else { row.key.strip_prefix(prefix)?.strip_prefix('.')? };
+        rest.split('.').next()
+    });
+    if let Some(near) = nearest(word, here) {
+        return Some(near.to_owned());
+    }
+    let last = |row: &Row| row.key.rsplit('.').next().unwrap_or(row.key);
+    let near = nearest(word, ROWS.iter().map(last))?;
+    ROWS.iter().find(|row| last(row) == near).map(|row| row.key.to_owned())
+}
+
+fn read_variables(
+    variables: impl IntoIterator<Item = (String, String)>,
+    draft: &mut Draft,
+    faults: &mut Vec<SettingsFault>,
+) {
+    let mut variables: Vec<_> = variables.into_iter().collect();
+    // Where two variables set one key, the one that comes first in its row wins: it is applied last.
+    let rank = |name: &str| {
+        ROWS.iter().filter_map(|row| row.variables.iter().position(|known| *known == name)).max()
+    };
+    variables.sort_by(|(a, _), (b, _)| rank(b).cmp(&rank(a)).then_with(|| a.cmp(b)));
+    for (name, text) in variables {
+        // Kubernetes manifests can't unset a variable, but leave it empty.
+        if text.is_empty() {
+            continue;
+        }
+        let mistakes = if let Some(row) = ROWS.iter().find(|row| row.variables.contains(&&*name)) {
+            (row.set)(draft, text.trim()).err().into_iter().collect()
+        } else if JSON_VARIABLES.iter().any(|(known, _)| *known == name) {
+            read_json(&name, &text, draft)
+        } else if name.starts_with("PEREGRINE_") {
+            let known = ROWS.iter().flat_map(|row| row.variables.iter().copied());
+            vec![Mistake::Unknown { near: nearest(&name, known).map(str::to_owned) }]
+        } else if name.starts_with("CALICOVPP_") && !WITHOUT_EFFECT.contains(&&*name) {
+            vec![Mistake::Unused]
+        } else {
+            Vec::new()
+        };
+        faults.extend(
+            mistakes.into_iter().map(|mistake| SettingsFault::Variable { name: name.clone(), mistake }),
+        );
+    }
+}
+
+/// The fields of a JSON variable that mean something here.
+fn read_json(name: &str, text: &str, draft: &mut Draft) -> Vec<Mistake> {
+    let entries = match documents(text).map(|mut documents| documents.pop().map(|tree| tree.value)) {
+        Ok(Some(Value::Map(entries))) => entries,
+        Ok(None) => return Vec::new(),
+        Ok(Some(_)) | Err(_) => return vec![value("a JSON object", text)],
+    };
+    let key_of = |field: &str| match (name, field) {
+        ("CALICOVPP_FEATURE_GATES", "srv6Enabled") => Some("features.srv6"),
+        ("CALICOVPP_FEATURE_GATES", "multinetEnabled") => Some("features.multinet"),
+        ("CALICOVPP_FEATURE_GATES", "ipsecEnabled") => Some("features.ipsec"),
+        ("CALICOVPP_INITIAL_CONFIG", "healthCheckPort") => Some("health"),
+        _ => None,
+    };
+    let mut mistakes = Vec::new();
+    for entry in entries {
+        let row = key_of(&entry.key).and_then(|key| ROWS.iter().find(|row| row.key == key));
+        if let (Some(row), Value::Scalar { text, .. }) = (row, &entry.value.value) {
+            let text = if row.key == "health" { format!(":{text}") } else { text.clone() };
+            mistakes.extend((row.set)(draft, &text).err());
+        }
+    }
+    mistakes
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,198 @@
+use super::*;
+
+fn read(text: &str, variables: &[(&str, &str)]) -> (Option<Settings>, Vec<String>) {
+    let mut draft = Draft::default();
+    let mut faults = Vec::new();
+    read_file("agent.yaml", text, &mut draft, &mut faults);
+    let variables = variables.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+    read_variables(variables, &mut draft, &mut faults);
+    let complete = faults.iter().all(SettingsFault::is_warning);
+    let settings = if complete { draft.finish(&mut faults) } else { None };
+    (settings, faults.iter().map(ToString::to_string).collect())
+}
+
+const MINIMAL: &str = "node: node-a\ndatastore: directory:/m\n";
+
+#[test]
+fn the_whole_documented_file_is_accepted() {
+    let text = r#"
+node: node-a
+datastore: directory:/etc/peregrine/manifests
+namespace: calico-vpp-dataplane
+vpp:
+  socket: /var/run/vpp/vpp-api.sock
+  uplink: host-eth0
+  loss-grace: 7s
+  info-file: none
+bgp:
+  mode: v4-only
+  route-priority: classic
+  require-policy: false
+  enforce-first-as: false
+  router-id: 192.0.2.7
+api: /run/p.sock
+state: /var/lib/p
+health: "127.0.0.1:9091"
+metrics: none
+log: { level: debug, format: json }
+features: { srv6: false, multinet: false, ipsec: false }
+"#;
+    let (settings, faults) = read(text, &[]);
+    assert_eq!(faults, [""; 0]);
+    let expected = Settings {
+        node: "node-a".into(),
+        manifests: "/etc/peregrine/manifests".into(),
+        namespace: "calico-vpp-dataplane".into(),
+        vpp: Some("/var/run/vpp/vpp-api.sock".into()),
+        uplink: Some("host-eth0".into()),
+        loss_grace: Duration::from_secs(7),
+        mode: Mode::V4Only,
+        router_id: RouterIdChoice::Is(Ipv4Addr::new(192, 0, 2, 7)),
+        api: "/run/p.sock".into(),
+        state: "/var/lib/p".into(),
+        health: Some("127.0.0.1:9091".parse().unwrap()),
+        log: LogSettings { level: LogLevel::parse("debug").unwrap(), format: LogFormat::Json },
+    };
+    assert_eq!(settings, Some(expected));
+}
+
+#[test]
+fn defaults() {
+    let (settings, faults) = read(MINIMAL, &[]);
+    assert_eq!(faults, [""; 0]);
+    let settings = settings.unwrap();
+    assert_eq!(settings.vpp, Some("/var/run/vpp/vpp-api.sock".into()));
+    assert_eq!(settings.loss_grace, Duration::from_secs(5));
+    assert_eq!(settings.health, Some("[::]:9090".parse().unwrap()));
+    assert_eq!(settings.mode, Mode::DualStack);
+}
+
+#[test]
+fn unknown_keys_name_the_nearest_known_one_with_file_and_line() {
+    let text = "nod: a\nvpp:\n  sockt: /x\n  loss-grace: fast\nsocket: /y\nbgp: classic\napi: [1]\nfeatures: {x: 1}\n";
+    let (settings, faults) = read(text, &[]);
+    assert_eq!(settings, None);
+    assert_eq!(
+        faults,
+        [
+            "agent.yaml:1: nod: unknown field; did you mean \"node\"?",
+            "agent.yaml:3: vpp.sockt: unknown field; did you mean \"socket\"?",
+            "agent.yaml:4: vpp.loss-grace: must be a time such as 5s, 1m30s or 250ms, not \"fast\"",
+            "agent.yaml:5: socket: unknown field; did you mean \"vpp.socket\"?",
+            "agent.yaml:6: bgp: must be a map, not a single value",
+            "agent.yaml:7: api: must be a single value, not a list",
+            "agent.yaml:8: features.x: unknown field",
+        ]
+    );
+}
+
+#[test]
+fn what_is_missing_says_how_to_give_it() {
+    let (settings, faults) = read("", &[("NODENAME", "a")]);
+    assert_eq!(settings, None);
+    assert_eq!(
+        faults,
+        ["datastore is required: set it in the configuration file, or set PEREGRINE_DATASTORE"]
+    );
+}
+
+#[test]
+fn variables_win_over_the_file() {
+    let variables = [
+        ("NODENAME", "node-b"),
+        ("PEREGRINE_VPP_SOCKET", "none"),
+        ("CALICOVPP_LOG_LEVEL", "warning"),
+        ("CALICOVPP_BGP_SERVER_MODE", "v6Only"),
+        ("CALICO_ROUTER_ID", "hash"),
+        ("CALICOVPP_INITIAL_CONFIG", r#"{"healthCheckPort": 9999, "corePattern": "x"}"#),
+        ("CALICOVPP_FEATURE_GATES", r#"{"memifEnabled": true, "srv6Enabled": false}"#),
+        ("CALICOVPP_INTERFACES", "{}"),
+        ("PEREGRINE_HEALTH", ""),
+        ("PATH", "/bin"),
+    ];
+    let (settings, faults) = read(MINIMAL, &variables);
+    assert_eq!(faults, [""; 0]);
+    let settings = settings.unwrap();
+    assert_eq!(settings.node, "node-b");
+    assert_eq!(settings.vpp, None);
+    assert_eq!(settings.mode, Mode::V6Only);
+    assert_eq!(settings.router_id, RouterIdChoice::Hash);
+    assert_eq!(settings.health, Some("[::]:9999".parse().unwrap()));
+    assert_eq!(settings.log.level, LogLevel::parse("warn").unwrap());
+}
+
+#[test]
+fn our_own_variable_wins_over_the_older_name() {
+    let variables = [("CALICOVPP_LOG_LEVEL", "trace"), ("PEREGRINE_LOG_LEVEL", "error")];
+    for variables in [variables, [variables[1], variables[0]]] {
+        assert_eq!(read(MINIMAL, &variables).0.unwrap().log.level, LogLevel::parse("error").unwrap());
+    }
+}
+
+#[test]
+fn unknown_variables() {
+    let variables =
+        [("PEREGRINE_VPP_SOKET", "x"), ("CALICOVPP_NEW_THING", "x"), ("CALICOVPP_FEATURE_GATES", "[")];
+    let (settings, faults) = read(MINIMAL, &variables);
+    assert_eq!(settings, None);
+    assert_eq!(
+        faults,
+        [
+            "environment variable CALICOVPP_FEATURE_GATES: must be a JSON object, not \"[\"",
+            "environment variable CALICOVPP_NEW_THING: is not used by this release",
+            "environment variable PEREGRINE_VPP_SOKET: unknown field; did you mean \"PEREGRINE_VPP_SOCKET\"?",
+        ]
+    );
+    // Only a foreign one: the agent starts.
+    assert!(read(MINIMAL, &[("CALICOVPP_NEW_THING", "x")]).0.is_some());
+}
+
+#[test]
+fn what_this_release_cannot_do_is_refused_in_words() {
+    let cases = [
+        (
+            "datastore: kubernetes",
+            "datastore: is not supported by this release; use directory:PATH, a folder of manifests",
+        ),
+        ("metrics: \":8888\"", "metrics: is not supported by this release; use none"),
+        (
+            "bgp: {require-policy: true}",
+            "bgp.require-policy: is not supported by this release; leave it false",
+        ),
+        ("features: {srv6: true}", "features.srv6: is not supported by this release; leave it false"),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(read(text, &[]).1, [format!("agent.yaml:1: {expected}")]);
+    }
+}
+
+#[test]
+fn no_yaml_and_no_file() {
+    let (_, faults) = read("a: [\n", &[]);
+    assert_eq!(faults.len(), 1);
+    assert!(faults[0].starts_with("agent.yaml:"), "{faults:?}");
+    let loaded = load(Some(Path::new("/nonexistent/agent.yaml")), []);
+    assert_eq!(
+        loaded.faults[0].to_string(),
+        "/nonexistent/agent.yaml: No such file or directory (os error 2)"
+    );
+}
+
+#[test]
+fn every_row_is_complete_and_unique() {
+    let mut keys: Vec<_> = ROWS.iter().map(|row| row.key).collect();
+    let mut variables: Vec<_> = ROWS.iter().flat_map(|row| row.variables.iter().copied()).collect();
+    let (keys_before, variables_before) = (keys.len(), variables.len());
+    keys.sort_unstable();
+    keys.dedup();
+    variables.sort_unstable();
+    variables.dedup();
+    assert_eq!((keys.len(), variables.len()), (keys_before, variables_before));
+    for row in ROWS {
+        assert!(!row.variables.is_empty() && !row.help.is_empty(), "{}", row.key);
+        let derived = format!("PEREGRINE_{}", row.key.to_uppercase().replace(['.', '-'], "_"));
+        let known = ["NODENAME", "NAMESPACE"].contains(&row.variables[0]) || row.variables[0] == derived;
+        assert!(known, "{}", row.key);
+        assert!(help().contains(row.key));
+    }
+}
