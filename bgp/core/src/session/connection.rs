@@ -129,7 +129,7 @@ impl Connection {
             (Phase::Established(_), MessageType::Keepalive) => Step::Alive,
             (Phase::OpenConfirm(_), MessageType::Keepalive) => Step::Confirmed,
             (Phase::OpenSent, MessageType::Open) => self.receive_open(settings, frame.body),
-            (Phase::Established(agreed), MessageType::RouteRefresh) => match RouteRefresh::parse(frame.body) {
+            (Phase::Established(agreed), MessageType::RouteRefresh) => match RouteRefresh::parse(frame) {
                 Ok(refresh) if agreed.negotiated.route_refresh => Step::Refresh(refresh),
                 // RFC 2918 section 4: ignored where we didn't offer it.
                 Ok(_) => Step::Alive,

@@ -1,7 +1,7 @@
 //! One neighbour as a state machine (RFC 4271 section 8).
 //!
 //! A [`Peer`] takes what happens to a neighbour ([`Input`]) and says what has to be done ([`Output`]). It owns at most
-//! two transport connections, one opened by each side; [`collision`](self) rules leave one of them. It negotiates,
+//! two transport connections, one opened by each side, and leaves one of them alive. It negotiates,
 //! keeps the timers, answers faults and decides when to try again. It reads OPEN, KEEPALIVE, NOTIFICATION and
 //! ROUTE-REFRESH; an UPDATE only passes by: it moves the hold deadline and comes back as [`Output::Deliver`].
 //!

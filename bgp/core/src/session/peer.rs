@@ -23,8 +23,8 @@ use super::collision::survivor;
 use super::connection::{Agreed, Connection, Phase, Step};
 use super::timers::{Jitter, PLACES, Place, Timer, Timers};
 use super::{
-    ConnectError, Direction, DownReason, Input, LastError, Link, Outgoing, Output, PeerSettings, Reconfigured, State,
-    Status, StopReason,
+    ConnectError, Direction, DownReason, Input, LastError, Link, Outgoing, Output, PeerSettings,
+    Reconfigured, State, Status, StopReason,
 };
 use crate::outbox::Outbox;
 use crate::peer_key::ConnId;
@@ -290,7 +290,9 @@ impl Peer {
             self.timers.stop(Timer::ConnectRetry);
         } else if old.passive && self.wants_connection() {
             self.connect(now, out);
-        } else if old.connect_retry != self.settings.connect_retry && self.timers.is_running(Timer::ConnectRetry) {
+        } else if old.connect_retry != self.settings.connect_retry
+            && self.timers.is_running(Timer::ConnectRetry)
+        {
             self.arm_connect_retry(now);
         }
     }
@@ -307,7 +309,9 @@ impl Peer {
             self.refuse(id, Reason::ConnectionRejected, out);
             return;
         }
-        if let Some(up) = self.conns.iter().position(|conn| conn.as_ref().is_some_and(Connection::is_established)) {
+        if let Some(up) =
+            self.conns.iter().position(|conn| conn.as_ref().is_some_and(Connection::is_established))
+        {
             // RFC 4271 section 6.8: a collision with an Established connection closes the new one. A neighbour that
             // has lost its memory, though, will never answer on the old one; a KEEPALIVE makes its end say so now
             // rather than after the hold time.
@@ -324,7 +328,7 @@ impl Peer {
         }
         let open = self.our_open();
         let mut bytes = BytesMut::new();
-        open.encode(&mut bytes);
+        open.encode(&mut bytes).expect("a handful of short capabilities fits into an OPEN");
         let conn = Connection::new(id, link, open, now);
         self.timers.set(Timer::Hold(place), now + conn.hold());
         self.conns[place] = Some(conn);
@@ -342,7 +346,13 @@ impl Peer {
 
     // ---- events of a connection ----
 
-    fn received(&mut self, now: Instant, place: Place, frame: Frame<'_>, out: &mut Outbox<Output>) -> Changed {
+    fn received(
+        &mut self,
+        now: Instant,
+        place: Place,
+        frame: Frame<'_>,
+        out: &mut Outbox<Output>,
+    ) -> Changed {
         let Some(conn) = &mut self.conns[place] else { return Changed::No };
         match conn.receive(&self.settings, frame) {
             Step::Alive => conn.last_received = now,
@@ -554,8 +564,10 @@ impl Peer {
     }
 
     fn arm_keepalive(&mut self, now: Instant, place: Place) {
-        let interval =
-            self.conns[place].as_ref().and_then(Connection::agreed).map_or(Duration::ZERO, |agreed| agreed.keepalive);
+        let interval = self.conns[place]
+            .as_ref()
+            .and_then(Connection::agreed)
+            .map_or(Duration::ZERO, |agreed| agreed.keepalive);
         // RFC 4271 section 4.4: not more often than once a second, jitter or not.
         let wait = self.jitter.shorten(interval).max(Duration::from_secs(1));
         let Some(conn) = &mut self.conns[place] else { return };
@@ -569,7 +581,8 @@ impl Peer {
 
     /// The next wait after a failure.
     fn back_off(&mut self) -> Duration {
-        let wait = self.settings.idle_hold.min.saturating_mul(1_u32.checked_shl(self.damping).unwrap_or(u32::MAX));
+        let wait =
+            self.settings.idle_hold.min.saturating_mul(1_u32.checked_shl(self.damping).unwrap_or(u32::MAX));
         self.damping = (self.damping + 1).min(31);
         self.jitter.shorten(wait.min(self.settings.idle_hold.max))
     }
@@ -578,7 +591,7 @@ impl Peer {
 
     fn our_open(&self) -> Open {
         let settings = &self.settings;
-        let mut capabilities: Vec<_> = settings.families.iter().map(Capability::multiprotocol).collect();
+        let mut capabilities: Vec<_> = settings.families.iter().map(Capability::family).collect();
         capabilities.extend([Capability::RouteRefresh, Capability::FourOctetAs(settings.local_asn)]);
         Open::new(settings.local_asn, settings.hold_time.secs(), settings.local_router_id, capabilities)
     }
@@ -635,3 +648,6 @@ fn encoded(notification: &Notification) -> Bytes {
     notification.encode(&mut bytes);
     bytes.freeze()
 }
+
+#[cfg(test)]
+mod tests;

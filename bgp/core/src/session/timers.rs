@@ -108,7 +108,11 @@ mod tests {
         assert_eq!(timers.next(), None);
         for (secs, timer) in Timer::ALL.into_iter().enumerate() {
             timers.set(timer, Instant::from_secs(10 - secs as u64));
-            assert_eq!(timers.next(), Some(Instant::from_secs(10 - secs as u64)), "{timer:?} has a place of its own");
+            assert_eq!(
+                timers.next(),
+                Some(Instant::from_secs(10 - secs as u64)),
+                "{timer:?} has a place of its own"
+            );
         }
         assert!(timers.is_due(Timer::ConnectRetry, Instant::from_secs(5)));
         assert!(!timers.is_due(Timer::IdleHold, Instant::from_secs(5)));
