@@ -1,0 +1,330 @@
+//! Defined sets: what policies name.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use bgp_wire::Nlri;
+use ipnet::IpNet;
+use smallvec::SmallVec;
+
+use super::definition::SetName;
+use crate::rib::trie::{Bits, Trie};
+
+/// All prefixes inside `net` whose length is between `min` and `max`. As text: `10.0.0.0/8`, `10.0.0.0/8 le 24`,
+/// `10.0.0.0/8 ge 16`, `10.0.0.0/8 ge 16 le 24`; without a bound the length is that of the net, with `ge` alone up to
+/// the longest.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PrefixRange {
+    net: IpNet,
+    min: u8,
+    max: u8,
+}
+
+/// Why there is no such range.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PrefixRangeError {
+    /// Not a prefix, or not followed by `ge LENGTH` and `le LENGTH`.
+    #[error("not a prefix range: \"{0}\" (expected PREFIX [ge LENGTH] [le LENGTH])")]
+    Syntax(String),
+    /// The prefix has bits behind its length.
+    #[error("{0} has bits set behind its length")]
+    HostBits(IpNet),
+    /// The lengths are no range of lengths inside the prefix.
+    #[error("{net}: lengths {min} to {max} are not within {} to {}", net.prefix_len(), net.max_prefix_len())]
+    Lengths {
+        /// The prefix.
+        net: IpNet,
+        /// The least length asked for.
+        min: u8,
+        /// The greatest length asked for.
+        max: u8,
+    },
+}
+
+impl PrefixRange {
+    /// The prefixes inside `net` of length `min` to `max`.
+    ///
+    /// # Errors
+    /// When `net` has host bits, or the lengths are not in order between that of `net` and the longest.
+    pub fn new(net: IpNet, min: u8, max: u8) -> Result<Self, PrefixRangeError> {
+        if net != net.trunc() {
+            return Err(PrefixRangeError::HostBits(net));
+        }
+        if min < net.prefix_len() || min > max || max > net.max_prefix_len() {
+            return Err(PrefixRangeError::Lengths { net, min, max });
+        }
+        Ok(Self { net, min, max })
+    }
+
+    /// This prefix alone. Host bits are cleared.
+    #[must_use]
+    pub fn exact(net: IpNet) -> Self {
+        Self { net: net.trunc(), min: net.prefix_len(), max: net.prefix_len() }
+    }
+
+    /// This prefix and everything inside it. Host bits are cleared.
+    #[must_use]
+    pub fn or_longer(net: IpNet) -> Self {
+        Self { net: net.trunc(), min: net.prefix_len(), max: net.max_prefix_len() }
+    }
+
+    /// The prefix.
+    #[must_use]
+    pub const fn net(&self) -> IpNet {
+        self.net
+    }
+
+    /// The least and the greatest length.
+    #[must_use]
+    pub const fn lengths(&self) -> (u8, u8) {
+        (self.min, self.max)
+    }
+
+    /// Whether the range holds this prefix.
+    #[must_use]
+    pub fn contains(&self, net: IpNet) -> bool {
+        self.net.contains(&net) && (self.min..=self.max).contains(&net.prefix_len())
+    }
+}
+
+impl fmt::Display for PrefixRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.net)?;
+        if self.min != self.net.prefix_len() {
+            write!(f, " ge {}", self.min)?;
+        }
+        // `ge` alone reaches up to the longest prefix.
+        if self.max != if self.min == self.net.prefix_len() { self.min } else { self.net.max_prefix_len() } {
+            write!(f, " le {}", self.max)?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for PrefixRange {
+    type Err = PrefixRangeError;
+
+    fn from_str(text: &str) -> Result<Self, PrefixRangeError> {
+        let syntax = || PrefixRangeError::Syntax(text.to_owned());
+        let mut words = text.split_whitespace();
+        let net: IpNet = words.next().and_then(|word| word.parse().ok()).ok_or_else(syntax)?;
+        let (mut min, mut max) = (None, None);
+        while let Some(word) = words.next() {
+            let bound = match word {
+                "ge" => &mut min,
+                "le" => &mut max,
+                _ => return Err(syntax()),
+            };
+            let length = words.next().and_then(|word| word.parse().ok()).ok_or_else(syntax)?;
+            if bound.replace(length).is_some() {
+                return Err(syntax());
+            }
+        }
+        let open_end = if min.is_some() { net.max_prefix_len() } else { net.prefix_len() };
+        Self::new(net, min.unwrap_or(net.prefix_len()), max.unwrap_or(open_end))
+    }
+}
+
+/// A set of prefixes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PrefixSet {
+    v4: Trie<Lengths>,
+    v6: Trie<Lengths>,
+}
+
+/// Ranges of lengths wanted below one prefix, in order.
+type Lengths = SmallVec<[(u8, u8); 1]>;
+
+impl PrefixSet {
+    /// The set of all prefixes in any of `ranges`.
+    #[must_use]
+    pub fn new(ranges: impl IntoIterator<Item = PrefixRange>) -> Self {
+        let mut set = Self::default();
+        // In order and without duplicates, so that equal sets compare equal however they were written.
+        let ranges: BTreeSet<_> = ranges.into_iter().collect();
+        for range in ranges {
+            let trie = match range.net {
+                IpNet::V4(_) => &mut set.v4,
+                IpNet::V6(_) => &mut set.v6,
+            };
+            let at = Bits::from(range.net);
+            let mut lengths = trie.remove(at).unwrap_or_default();
+            lengths.push((range.min, range.max));
+            trie.insert(at, lengths);
+        }
+        set
+    }
+
+    /// Whether the set holds this prefix.
+    #[must_use]
+    pub fn contains(&self, nlri: &Nlri) -> bool {
+        let trie = match nlri {
+            Nlri::V4(_) => &self.v4,
+            Nlri::V6(_) => &self.v6,
+        };
+        let wanted = Bits::from(IpNet::from(*nlri));
+        let fits = |&(min, max): &(u8, u8)| (min..=max).contains(&wanted.len());
+        trie.covering(wanted).any(|(_, lengths)| lengths.iter().any(fits))
+    }
+}
+
+/// A set of neighbours.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NeighborSet(BTreeSet<IpAddr>);
+
+impl NeighborSet {
+    /// The set of these addresses.
+    #[must_use]
+    pub fn new(addresses: impl IntoIterator<Item = IpAddr>) -> Self {
+        Self(addresses.into_iter().map(|address| address.to_canonical()).collect())
+    }
+
+    /// Whether the neighbour with this address is in the set.
+    #[must_use]
+    pub fn contains(&self, address: IpAddr) -> bool {
+        self.0.contains(&address)
+    }
+}
+
+/// The defined sets of one speaker.
+#[derive(Clone, Debug, Default)]
+pub struct Sets {
+    prefixes: BTreeMap<SetName, Arc<PrefixSet>>,
+    neighbors: BTreeMap<SetName, Arc<NeighborSet>>,
+}
+
+impl Sets {
+    /// Defines a prefix set. True if it is another one than before.
+    pub fn put_prefixes(&mut self, name: SetName, set: PrefixSet) -> bool {
+        put(&mut self.prefixes, name, set)
+    }
+
+    /// Removes a prefix set; says whether there was one.
+    pub fn delete_prefixes(&mut self, name: &SetName) -> bool {
+        self.prefixes.remove(name).is_some()
+    }
+
+    /// The prefix set of this name.
+    #[must_use]
+    pub fn prefixes(&self, name: &SetName) -> Option<&Arc<PrefixSet>> {
+        self.prefixes.get(name)
+    }
+
+    /// Defines a neighbour set. True if it is another one than before.
+    pub fn put_neighbors(&mut self, name: SetName, set: NeighborSet) -> bool {
+        put(&mut self.neighbors, name, set)
+    }
+
+    /// Removes a neighbour set; says whether there was one.
+    pub fn delete_neighbors(&mut self, name: &SetName) -> bool {
+        self.neighbors.remove(name).is_some()
+    }
+
+    /// The neighbour set of this name.
+    #[must_use]
+    pub fn neighbors(&self, name: &SetName) -> Option<&Arc<NeighborSet>> {
+        self.neighbors.get(name)
+    }
+}
+
+fn put<S: PartialEq>(sets: &mut BTreeMap<SetName, Arc<S>>, name: SetName, set: S) -> bool {
+    match sets.get(&name) {
+        Some(known) if **known == set => false,
+        Some(_) | None => {
+            sets.insert(name, Arc::new(set));
+            true
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn range(text: &str) -> PrefixRange {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn text_form_is_read_back() {
+        for text in [
+            "10.0.0.0/8",
+            "10.0.0.0/8 le 24",
+            "10.0.0.0/8 ge 16",
+            "10.0.0.0/8 ge 16 le 24",
+            "2001:db8::/32 le 128",
+        ] {
+            assert_eq!(range(text).to_string(), text);
+        }
+        assert_eq!(range("10.0.0.0/8 ge 9").lengths(), (9, 32));
+        assert_eq!(range("10.0.0.0/8 le 24 ge 16"), range("10.0.0.0/8 ge 16 le 24"));
+        assert_eq!(range("10.0.0.0/8 ge 8"), PrefixRange::or_longer("10.9.9.9/8".parse().unwrap()));
+    }
+
+    #[test]
+    fn what_is_no_range_is_refused_with_the_reason() {
+        for text in
+            ["", "10.0.0.0", "10.0.0.0/33", "10.0.0.0/8 ge", "10.0.0.0/8 xx 9", "10.0.0.0/8 ge 9 ge 10"]
+        {
+            assert_eq!(text.parse::<PrefixRange>(), Err(PrefixRangeError::Syntax(text.to_owned())), "{text}");
+        }
+        assert!(matches!("10.0.0.1/8".parse::<PrefixRange>(), Err(PrefixRangeError::HostBits(_))));
+        for text in ["10.0.0.0/8 le 7", "10.0.0.0/8 ge 7", "10.0.0.0/8 le 33", "10.0.0.0/8 ge 24 le 16"] {
+            assert!(matches!(text.parse::<PrefixRange>(), Err(PrefixRangeError::Lengths { .. })), "{text}");
+        }
+    }
+
+    #[test]
+    fn families_do_not_mix() {
+        let set = PrefixSet::new([range("::/0 le 128")]);
+        assert!(set.contains(&"2001:db8::/32".parse().unwrap()));
+        assert!(!set.contains(&"32.1.13.184/32".parse().unwrap()));
+    }
+
+    #[test]
+    fn equal_sets_are_equal_however_they_are_written() {
+        let (a, b) = (range("10.0.0.0/8 le 24"), range("10.0.0.0/8 ge 30"));
+        assert_eq!(PrefixSet::new([a, b]), PrefixSet::new([b, a, b]));
+        assert_ne!(PrefixSet::new([a, b]), PrefixSet::new([a]));
+    }
+
+    #[test]
+    fn putting_the_same_set_again_changes_nothing() {
+        let mut sets = Sets::default();
+        let set = PrefixSet::new([range("10.0.0.0/8")]);
+        assert!(sets.put_prefixes("a".into(), set.clone()));
+        assert!(!sets.put_prefixes("a".into(), set));
+        assert!(sets.put_prefixes("a".into(), PrefixSet::default()));
+        assert!(sets.delete_prefixes(&"a".into()) && !sets.delete_prefixes(&"a".into()));
+        let mapped = NeighborSet::new(["::ffff:192.0.2.1".parse().unwrap()]);
+        assert!(mapped.contains("192.0.2.1".parse().unwrap()));
+        assert!(sets.put_neighbors("a".into(), mapped) && sets.delete_neighbors(&"a".into()));
+    }
+
+    fn net() -> impl Strategy<Value = IpNet> {
+        (0u32..16, 0u8..=6).prop_map(|(bits, len)| {
+            IpNet::new(std::net::Ipv4Addr::from(bits << 28).into(), len).unwrap().trunc()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_set_holds_what_one_of_its_ranges_holds(
+            ranges in proptest::collection::vec((net(), 0u8..4, 0u8..4), 0..12),
+            asked in proptest::collection::vec(net(), 30),
+        ) {
+            let ranges: Vec<_> = ranges
+                .into_iter()
+                .map(|(net, a, b)| PrefixRange::new(net, net.prefix_len() + a, net.prefix_len() + a + b).unwrap())
+                .collect();
+            let set = PrefixSet::new(ranges.iter().copied());
+            for net in asked {
+                prop_assert_eq!(set.contains(&net.into()), ranges.iter().any(|range| range.contains(net)), "{}", net);
+            }
+        }
+    }
+}

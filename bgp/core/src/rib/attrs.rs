@@ -1,0 +1,334 @@
+//! Attribute sets, each stored once.
+//!
+//! A set is the canonical bytes of `bgp-wire` (everything but the next hop and the prefixes), the facts that the
+//! decision needs, and the next hop. Equal sets have equal numbers, so equality is a comparison of integers. Sets are
+//! counted: what holds an [`AttrId`] beyond the call that gave it must [`AttrStore::retain`] it, and a set that nobody
+//! holds is freed at once.
+//!
+//! A cache from raw bytes, as they stood in a message, to numbers spares decoding what was just decoded: neighbours
+//! repeat themselves. It is bounded, compares whole bytes, and keeps no set alive.
+//!
+//! *Never:* looks at a prefix, or changes a set that exists.
+
+use std::hash::BuildHasher;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use bgp_wire::NextHop;
+use bgp_wire::attr::AttrFacts;
+use foldhash::quality::FixedState;
+
+use super::index::Index;
+use super::nexthop::{NextHopId, NextHopSet, NextHops};
+use super::pages::Pages;
+
+/// The number of an attribute set in the [`AttrStore`].
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AttrId(NonZeroU32);
+
+impl AttrId {
+    pub(super) const FIRST: Self = Self(NonZeroU32::MIN);
+
+    /// The number as an index; dense, from 0.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0.get() as usize - 1
+    }
+
+    /// The number; never 0, which is free to mean "none".
+    #[must_use]
+    pub const fn get(self) -> u32 {
+        self.0.get()
+    }
+
+    fn from_index(ix: u32) -> Self {
+        Self(NonZeroU32::MIN.saturating_add(ix))
+    }
+}
+
+/// One attribute set. Cheap to clone: the bytes are shared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttrSet {
+    bytes: Arc<[u8]>,
+    facts: AttrFacts,
+    next_hop: Option<NextHop>,
+}
+
+impl AttrSet {
+    /// A set outside any store, as tests and queries make them. `canonical` must be canonical and `facts` its facts.
+    #[must_use]
+    pub fn new(canonical: &[u8], next_hop: Option<NextHop>, facts: AttrFacts) -> Self {
+        Self { bytes: canonical.into(), facts, next_hop }
+    }
+
+    /// The attributes in canonical form: `bgp_wire::attr::Canonical` reads them.
+    #[must_use]
+    pub fn canonical(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// What the decision needs to know of them.
+    #[must_use]
+    pub const fn facts(&self) -> &AttrFacts {
+        &self.facts
+    }
+
+    /// The next hop; `None` where this speaker itself is the next hop.
+    #[must_use]
+    pub const fn next_hop(&self) -> Option<NextHop> {
+        self.next_hop
+    }
+}
+
+/// All attribute sets of one speaker.
+#[derive(Debug)]
+pub struct AttrStore {
+    slots: Pages<Slot, 256>,
+    /// The first free slot: its number plus one, or 0.
+    free: u32,
+    live: usize,
+    index: Index,
+    hasher: FixedState,
+    recent: RawCache,
+    next_hops: NextHops,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Slot {
+    set: Option<AttrSet>,
+    hash: u64,
+    hop: NextHopId,
+    /// Holders; in a free slot the next free one.
+    refs: u32,
+    /// Counts the sets that have lived here, so that the cache notices that its set is gone.
+    generation: u32,
+}
+
+impl AttrStore {
+    /// An empty store. `seed` must differ from process to process: neighbours choose the bytes that are hashed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self {
+            slots: Pages::new(),
+            free: 0,
+            live: 0,
+            index: Index::new(),
+            hasher: FixedState::with_seed(seed),
+            recent: RawCache::new(),
+            next_hops: NextHops::new(),
+        }
+    }
+
+    /// The set of this number.
+    ///
+    /// # Panics
+    /// When nobody holds the number any more.
+    #[inline]
+    #[must_use]
+    pub fn set(&self, id: AttrId) -> &AttrSet {
+        self.slots[id.index()].set.as_ref().expect("whoever names an attribute set holds it")
+    }
+
+    /// How many sets there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.live
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.live == 0
+    }
+
+    /// What is known about next hops.
+    #[must_use]
+    pub fn next_hops(&self) -> &NextHops {
+        &self.next_hops
+    }
+
+    /// What is known about next hops, to change it.
+    pub fn next_hops_mut(&mut self) -> &mut NextHops {
+        &mut self.next_hops
+    }
+
+    /// The number of a set, with one reference for the caller. `facts` is asked for only if the set is new.
+    pub fn intern(
+        &mut self,
+        canonical: &[u8],
+        next_hop: Option<NextHop>,
+        facts: impl FnOnce() -> AttrFacts,
+    ) -> AttrId {
+        let hash = self.hasher.hash_one((canonical, next_hop));
+        let slots = &self.slots;
+        let found = self.index.find(hash, |at| {
+            let slot = &slots[at as usize];
+            slot.hash == hash
+                && slot.set.as_ref().is_some_and(|set| *set.bytes == *canonical && set.next_hop == next_hop)
+        });
+        if let Some(at) = found {
+            self.slots[at as usize].refs += 1;
+            return AttrId::from_index(at);
+        }
+        let set = AttrSet { bytes: canonical.into(), facts: facts(), next_hop };
+        let hop = self.next_hops.intern(next_hop);
+        let at = if let Some(at) = self.free.checked_sub(1) {
+            self.free = self.slots[at as usize].refs;
+            at
+        } else {
+            self.slots.push(Slot::default()) as u32
+        };
+        let slot = &mut self.slots[at as usize];
+        slot.set = Some(set);
+        slot.hash = hash;
+        slot.hop = hop;
+        slot.refs = 1;
+        self.live += 1;
+        let slots = &self.slots;
+        // A set that finds no place in the index is merely not shared: every number works without it.
+        let _ = self.index.insert(hash, at, |at| slots[at as usize].hash);
+        AttrId::from_index(at)
+    }
+
+    /// The number of the set that `decode` makes of `raw`, with one reference for the caller; `decode` is not called
+    /// if the same bytes were decoded lately. `context` tells apart what the same bytes may mean.
+    ///
+    /// # Errors
+    /// What `decode` says; errors are not remembered.
+    pub fn intern_raw<E>(
+        &mut self,
+        raw: [&[u8]; 3],
+        context: u64,
+        decode: impl FnOnce(&mut Self) -> Result<(AttrId, Remember), E>,
+    ) -> Result<AttrId, E> {
+        let hash = self.hasher.hash_one((context, raw));
+        if let Some((id, generation)) = self.recent.find(hash, context, raw)
+            && self.slots[id.index()].generation == generation
+        {
+            self.slots[id.index()].refs += 1;
+            return Ok(id);
+        }
+        let (id, remember) = decode(self)?;
+        if remember == Remember::Yes {
+            self.recent.put(hash, context, raw, (id, self.slots[id.index()].generation), self.live);
+        }
+        Ok(id)
+    }
+
+    /// Adds `n` references.
+    #[inline]
+    pub fn retain(&mut self, id: AttrId, n: u32) {
+        self.slots[id.index()].refs += n;
+    }
+
+    /// Gives back `n` references; the last one frees the set.
+    #[inline]
+    pub fn release(&mut self, id: AttrId, n: u32) {
+        let slot = &mut self.slots[id.index()];
+        debug_assert!(slot.set.is_some() && slot.refs >= n, "released more often than retained");
+        slot.refs -= n;
+        if slot.refs == 0 {
+            self.free(id);
+        }
+    }
+
+    /// The set of the next hop of this attribute set alone.
+    pub fn next_hop_set(&mut self, id: AttrId) -> NextHopSet {
+        self.next_hops.alone(self.slots[id.index()].hop)
+    }
+
+    /// Cost of reaching the next hop.
+    #[inline]
+    pub(super) fn cost(&self, id: AttrId) -> u32 {
+        self.next_hops.cost(self.slots[id.index()].hop)
+    }
+
+    /// Whether the cost of reaching the next hop changed after this generation of [`NextHops`].
+    #[inline]
+    pub(super) fn cost_changed_after(&self, id: AttrId, generation: u64) -> bool {
+        self.next_hops.changed_after(self.slots[id.index()].hop, generation)
+    }
+
+    #[cold]
+    fn free(&mut self, id: AttrId) {
+        let slot = &mut self.slots[id.index()];
+        let (hash, hop) = (slot.hash, slot.hop);
+        slot.set = None;
+        slot.generation = slot.generation.wrapping_add(1);
+        slot.refs = self.free;
+        self.free = id.get();
+        self.live -= 1;
+        self.next_hops.release(hop);
+        self.index.remove(hash, id.get() - 1);
+    }
+}
+
+/// Whether the bytes just decoded may be taken for the same set the next time. What was decoded with a fault must be
+/// decoded again, so that the fault is seen again.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Remember {
+    /// They may.
+    Yes,
+    /// They may not.
+    No,
+}
+
+/// A bounded map from raw bytes to numbers: one place for each hash, the latest wins.
+#[derive(Debug)]
+struct RawCache {
+    /// A power of two.
+    places: Vec<Option<RawEntry>>,
+}
+
+#[derive(Debug)]
+struct RawEntry {
+    hash: u64,
+    context: u64,
+    raw: Box<[u8]>,
+    id: AttrId,
+    generation: u32,
+}
+
+impl RawCache {
+    const SMALLEST: usize = 64;
+    const LARGEST: usize = 16_384;
+
+    fn new() -> Self {
+        Self { places: Vec::new() }
+    }
+
+    fn find(&self, hash: u64, context: u64, raw: [&[u8]; 3]) -> Option<(AttrId, u32)> {
+        let at = hash as usize & self.places.len().checked_sub(1)?;
+        let entry = self.places[at].as_ref()?;
+        (entry.hash == hash && entry.context == context && is_joined(&entry.raw, raw))
+            .then_some((entry.id, entry.generation))
+    }
+
+    /// `sets` is how many attribute sets there are: the cache grows with them up to its bound.
+    fn put(&mut self, hash: u64, context: u64, raw: [&[u8]; 3], to: (AttrId, u32), sets: usize) {
+        if self.places.len() < sets.clamp(Self::SMALLEST, Self::LARGEST) {
+            let larger = (self.places.len() * 2).max(Self::SMALLEST);
+            let old = std::mem::take(&mut self.places);
+            self.places.resize_with(larger, || None);
+            for entry in old.into_iter().flatten() {
+                let at = entry.hash as usize & (larger - 1);
+                self.places[at] = Some(entry);
+            }
+        }
+        let at = hash as usize & (self.places.len() - 1);
+        let (id, generation) = to;
+        self.places[at] = Some(RawEntry { hash, context, raw: raw.concat().into(), id, generation });
+    }
+}
+
+/// Whether `whole` is `parts` one after the other.
+fn is_joined(whole: &[u8], parts: [&[u8]; 3]) -> bool {
+    let mut rest = whole;
+    for part in parts {
+        match rest.strip_prefix(part) {
+            Some(after) => rest = after,
+            None => return false,
+        }
+    }
+    rest.is_empty()
+}

@@ -1,0 +1,314 @@
+//! The version log of one table: which destination changed, in what order, for readers that each go at their own pace.
+//!
+//! Every change of a destination gets the next sequence number; the destination remembers only its latest one. A
+//! reader is a cursor. An entry whose destination has changed again since is stale and is skipped, so a late reader
+//! gets fewer and newer answers. Superseding an entry is counted in its chunk, a chunk that is half stale is
+//! compacted, and what every cursor has passed is dropped: the log is bounded by the number of destinations, however
+//! slow a reader is. Without readers nothing is stored at all.
+//!
+//! Dropping an entry is also the moment when a tombstone (a destination without paths, kept so that readers can still
+//! learn that it is gone) may be freed: the log hands such ids back to the table.
+//!
+//! *Never:* stores what changed, only that something did; the reader looks at the destination as it is now.
+
+use std::collections::BTreeMap;
+
+/// Sequence numbers covered by one chunk: the unit of compaction and of dropping.
+const CHUNK: u64 = 1024;
+/// A chunk is compacted when half of it is stale, but not for fewer entries than this.
+const WORTH_COMPACTING: usize = 16;
+
+/// One reader of a table's changes.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CursorId(u32);
+
+/// What the log must know about a destination.
+pub(super) trait Versions {
+    /// The sequence number of its latest change, 0 if there was none.
+    fn version(&self, id: u32) -> u64;
+    /// Whether it has no paths and waits for the readers only.
+    fn is_tombstone(&self, id: u32) -> bool;
+    /// Whether there are tombstones at all.
+    fn any_tombstone(&self) -> bool;
+}
+
+/// See the module's text.
+#[derive(Debug, Default)]
+pub(super) struct ChangeLog {
+    /// The latest sequence number given out.
+    last: u64,
+    /// No entry up to and including this number is stored any more.
+    floor: u64,
+    /// Full chunks, by sequence number / CHUNK; none is without a live entry.
+    closed: BTreeMap<u64, Chunk>,
+    /// The chunk of number `last / CHUNK`.
+    open: Chunk,
+    cursors: Vec<Option<Cursor>>,
+    readers: usize,
+}
+
+#[derive(Debug, Default)]
+struct Chunk {
+    entries: Vec<Entry>,
+    /// Entries that are not stale.
+    live: u32,
+}
+
+#[derive(Copy, Clone, Debug)]
+struct Entry {
+    /// Sequence number within the chunk.
+    offset: u32,
+    id: u32,
+}
+
+#[derive(Copy, Clone, Debug)]
+struct Cursor {
+    /// Every change up to and including this one has been read.
+    passed: u64,
+    /// Where in its chunk the next entry probably is.
+    hint: u32,
+}
+
+impl ChangeLog {
+    /// The latest sequence number given out; 0 before the first change.
+    pub(super) fn last_seq(&self) -> u64 {
+        self.last
+    }
+
+    /// The sequence number that the next [`ChangeLog::append`] stores.
+    pub(super) fn next_seq(&self) -> u64 {
+        self.last + 1
+    }
+
+    /// Whether an entry of this sequence number may still be stored.
+    pub(super) fn holds(&self, seq: u64) -> bool {
+        seq > self.floor
+    }
+
+    /// Records a change of `id`, whose version was `old` and is already [`ChangeLog::next_seq`].
+    pub(super) fn append(&mut self, id: u32, old: u64, dests: &impl Versions) {
+        self.last += 1;
+        let seq = self.last;
+        if self.readers == 0 {
+            self.floor = seq;
+            return;
+        }
+        if seq.is_multiple_of(CHUNK) {
+            self.close(seq / CHUNK - 1);
+        }
+        if old > self.floor {
+            self.supersede(old, dests);
+        }
+        self.open.entries.push(Entry { offset: (seq % CHUNK) as u32, id });
+        self.open.live += 1;
+    }
+
+    /// Adds a reader of everything that changes from now on.
+    pub(super) fn add_cursor(&mut self) -> CursorId {
+        self.insert(Cursor { passed: self.last, hint: u32::MAX })
+    }
+
+    /// Adds a reader at the place of another one; at the end if there is no such reader.
+    pub(super) fn fork_cursor(&mut self, of: CursorId) -> CursorId {
+        match self.cursor(of) {
+            Some(cursor) => self.insert(cursor),
+            None => self.add_cursor(),
+        }
+    }
+
+    /// The last sequence number that the reader has passed; the latest of all for an unknown reader.
+    pub(super) fn cursor_seq(&self, id: CursorId) -> u64 {
+        self.cursor(id).map_or(self.last, |cursor| cursor.passed)
+    }
+
+    /// Whether the reader has changes before it (all of which may turn out to be stale).
+    pub(super) fn pending(&self, id: CursorId) -> bool {
+        self.cursor_seq(id) < self.last
+    }
+
+    /// Moves the reader forward to `seq`, unread; never back. Freed tombstones are appended to `free`.
+    pub(super) fn advance_cursor(
+        &mut self,
+        id: CursorId,
+        seq: u64,
+        dests: &impl Versions,
+        free: &mut Vec<u32>,
+    ) {
+        let last = self.last;
+        if let Some(Some(cursor)) = self.cursors.get_mut(id.0 as usize) {
+            cursor.passed = cursor.passed.max(seq.min(last));
+            cursor.hint = u32::MAX;
+            self.trim(dests, free);
+        }
+    }
+
+    /// Removes a reader. Freed tombstones are appended to `free`.
+    pub(super) fn remove_cursor(&mut self, id: CursorId, dests: &impl Versions, free: &mut Vec<u32>) {
+        if let Some(slot @ Some(_)) = self.cursors.get_mut(id.0 as usize) {
+            *slot = None;
+            self.readers -= 1;
+            self.trim(dests, free);
+        }
+    }
+
+    /// The next change that is still the latest of its destination. Tombstones that every reader has passed are
+    /// appended to `free`, never the one returned: that one may be freed by a later call.
+    pub(super) fn next(
+        &mut self,
+        id: CursorId,
+        dests: &impl Versions,
+        free: &mut Vec<u32>,
+    ) -> Option<(u64, u32)> {
+        let mut cursor = self.cursor(id)?;
+        if cursor.passed >= self.last {
+            if self.floor < self.last {
+                self.trim(dests, free);
+            }
+            return None;
+        }
+        let chunk_before = (cursor.passed + 1) / CHUNK;
+        let found = self.seek(&mut cursor, dests);
+        let left_chunk = (cursor.passed + 1) / CHUNK != chunk_before;
+        if let Some(slot) = self.cursors.get_mut(id.0 as usize) {
+            *slot = Some(cursor);
+        }
+        match found {
+            // The entry found must survive this call, since its tombstone is still to be looked at.
+            Some((seq, _)) if left_chunk => self.trim_before(seq, dests, free),
+            Some(_) => {}
+            None => self.trim(dests, free),
+        }
+        found
+    }
+
+    /// How many entries are stored, stale ones included.
+    #[cfg(test)]
+    pub(super) fn stored(&self) -> usize {
+        self.closed.values().map(|chunk| chunk.entries.len()).sum::<usize>() + self.open.entries.len()
+    }
+
+    /// Heap octets in use.
+    pub(super) fn heap_bytes(&self) -> usize {
+        let entries = self.closed.values().map(|chunk| chunk.entries.capacity()).sum::<usize>();
+        (entries + self.open.entries.capacity()) * size_of::<Entry>()
+    }
+
+    fn cursor(&self, id: CursorId) -> Option<Cursor> {
+        self.cursors.get(id.0 as usize).copied().flatten()
+    }
+
+    fn insert(&mut self, cursor: Cursor) -> CursorId {
+        self.readers += 1;
+        let slot = self.cursors.iter().position(Option::is_none).unwrap_or(self.cursors.len());
+        if slot == self.cursors.len() {
+            self.cursors.push(None);
+        }
+        self.cursors[slot] = Some(cursor);
+        CursorId(slot as u32)
+    }
+
+    /// Moves the cursor past the next live entry, or to the end.
+    fn seek(&self, cursor: &mut Cursor, dests: &impl Versions) -> Option<(u64, u32)> {
+        while cursor.passed < self.last {
+            let wanted = (cursor.passed + 1) / CHUNK;
+            let (number, chunk) = match self.closed.range(wanted..).next() {
+                Some((&number, chunk)) => (number, chunk),
+                None => (self.last / CHUNK, &self.open),
+            };
+            let first = number * CHUNK;
+            let from = chunk.position(cursor, first);
+            for (at, entry) in chunk.entries.iter().enumerate().skip(from) {
+                let seq = first + u64::from(entry.offset);
+                if dests.version(entry.id) == seq {
+                    *cursor = Cursor { passed: seq, hint: at as u32 + 1 };
+                    return Some((seq, entry.id));
+                }
+            }
+            *cursor = Cursor { passed: (first + CHUNK - 1).min(self.last), hint: 0 };
+        }
+        None
+    }
+
+    /// Files the open chunk under `number` and starts a new one.
+    fn close(&mut self, number: u64) {
+        let mut chunk = std::mem::take(&mut self.open);
+        if chunk.live > 0 {
+            chunk.entries.shrink_to_fit();
+            self.closed.insert(number, chunk);
+        }
+        self.open.entries.reserve(CHUNK as usize);
+    }
+
+    /// Counts the entry `seq` as stale.
+    fn supersede(&mut self, seq: u64, dests: &impl Versions) {
+        let number = seq / CHUNK;
+        if number == self.last / CHUNK {
+            self.open.live -= 1;
+            return;
+        }
+        let Some(chunk) = self.closed.get_mut(&number) else { return };
+        chunk.live -= 1;
+        if chunk.live == 0 {
+            self.closed.remove(&number);
+        } else if chunk.entries.len() > WORTH_COMPACTING && chunk.live as usize * 2 < chunk.entries.len() {
+            let first = number * CHUNK;
+            chunk.entries.retain(|entry| dests.version(entry.id) == first + u64::from(entry.offset));
+            chunk.entries.shrink_to_fit();
+        }
+    }
+
+    /// Drops what all readers have passed.
+    fn trim(&mut self, dests: &impl Versions, free: &mut Vec<u32>) {
+        self.trim_before(self.last + 1, dests, free);
+    }
+
+    /// Drops what all readers have passed, of the entries before `limit`.
+    fn trim_before(&mut self, limit: u64, dests: &impl Versions, free: &mut Vec<u32>) {
+        let passed = self.cursors.iter().flatten().map(|cursor| cursor.passed).min();
+        let passed = passed.unwrap_or(self.last).min(limit - 1);
+        if passed <= self.floor {
+            return;
+        }
+        let whole_chunks = (passed + 1) / CHUNK;
+        while let Some(first) = self.closed.first_entry() {
+            if *first.key() >= whole_chunks {
+                break;
+            }
+            let (number, chunk) = first.remove_entry();
+            chunk.give_back(number * CHUNK, dests, free);
+        }
+        self.floor = self.floor.max((whole_chunks * CHUNK).saturating_sub(1));
+        if passed == self.last {
+            let number = self.last / CHUNK;
+            let mut open = std::mem::take(&mut self.open);
+            open.give_back(number * CHUNK, dests, free);
+            open.entries.clear();
+            open.live = 0;
+            self.open = open;
+            self.floor = self.last;
+        }
+    }
+}
+
+impl Chunk {
+    /// The index of the first entry after what the cursor has passed; `first` is the chunk's first number.
+    fn position(&self, cursor: &Cursor, first: u64) -> usize {
+        let passed = |entry: &Entry| first + u64::from(entry.offset) <= cursor.passed;
+        let hint = cursor.hint as usize;
+        let before = hint == 0 || hint.checked_sub(1).and_then(|at| self.entries.get(at)).is_some_and(passed);
+        if before && !self.entries.get(hint).is_some_and(passed) {
+            return hint;
+        }
+        self.entries.partition_point(passed)
+    }
+
+    /// Appends the tombstones whose latest change is in this chunk to `free`.
+    fn give_back(&self, first: u64, dests: &impl Versions, free: &mut Vec<u32>) {
+        if dests.any_tombstone() {
+            let gone = |entry: &&Entry| {
+                dests.version(entry.id) == first + u64::from(entry.offset) && dests.is_tombstone(entry.id)
+            };
+            free.extend(self.entries.iter().filter(gone).map(|entry| entry.id));
+        }
+    }
+}

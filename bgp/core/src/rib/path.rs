@@ -1,0 +1,95 @@
+//! One path to a destination, in 24 octets: there may be millions of them.
+
+use super::attrs::AttrId;
+use super::source::SourceId;
+
+/// Why a path is kept out of the decision. It stays in the Adj-RIB-In, so that a change of policy needs no help from
+/// the neighbour.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PathRejected {
+    /// Import policy said so.
+    ImportPolicy,
+    /// Our AS number is in the AS path (RFC 4271 section 9.1.2).
+    AsLoop,
+    /// Our identifier is the ORIGINATOR_ID (RFC 4456 section 8).
+    OriginatorLoop,
+}
+
+/// A path as stored.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Path {
+    pub(super) source: SourceId,
+    /// Attributes as received.
+    pub(super) pre: Option<AttrId>,
+    /// Attributes after import policy; absent if it rejected the path.
+    pub(super) post: Option<AttrId>,
+    /// When these attributes arrived, in seconds of the embedder's clock.
+    pub(super) since: u32,
+    pub(super) flags: u16,
+    /// The epoch of its source in which it arrived.
+    pub(super) epoch: u16,
+    /// The next path of the destination: its number in the table's overflow slab plus one, or 0.
+    pub(super) next: u32,
+}
+
+const _: () = assert!(size_of::<Path>() == 24);
+
+/// The path is as good as the best one up to and including the cost of reaching the next hop.
+pub(super) const EQUAL: u16 = 1;
+const REJECTED_SHIFT: u16 = 8;
+
+impl Path {
+    /// Who it came from.
+    #[must_use]
+    pub const fn source(&self) -> SourceId {
+        self.source
+    }
+
+    /// Attributes as received.
+    #[must_use]
+    pub fn pre(&self) -> AttrId {
+        // Only destinations without paths hold a path without attributes, and they hide it.
+        self.pre.unwrap_or(AttrId::FIRST)
+    }
+
+    /// Attributes after import policy; `None` if the path takes no part in the decision.
+    #[must_use]
+    pub const fn post(&self) -> Option<AttrId> {
+        self.post
+    }
+
+    /// When these attributes arrived, in seconds of the embedder's clock.
+    #[must_use]
+    pub const fn since(&self) -> u32 {
+        self.since
+    }
+
+    /// Whether it may be used beside the best path: the decision found no difference up to and including the cost of
+    /// reaching the next hop. True for the best path itself.
+    #[must_use]
+    pub const fn is_equal_to_best(&self) -> bool {
+        self.flags & EQUAL != 0
+    }
+
+    /// Why it takes no part in the decision.
+    #[must_use]
+    pub const fn rejected(&self) -> Option<PathRejected> {
+        match self.flags >> REJECTED_SHIFT {
+            1 => Some(PathRejected::ImportPolicy),
+            2 => Some(PathRejected::AsLoop),
+            3 => Some(PathRejected::OriginatorLoop),
+            _ => None,
+        }
+    }
+
+    /// Flags that remember a verdict.
+    pub(super) const fn verdict(post: Result<AttrId, PathRejected>) -> u16 {
+        let code = match post {
+            Ok(_) => 0,
+            Err(PathRejected::ImportPolicy) => 1,
+            Err(PathRejected::AsLoop) => 2,
+            Err(PathRejected::OriginatorLoop) => 3,
+        };
+        code << REJECTED_SHIFT
+    }
+}

@@ -1,0 +1,838 @@
+//! One family's Adj-RIB-In and Loc-RIB: every path of every destination, the best of them, and the order in which
+//! the best ones changed.
+//!
+//! A destination holds its key, its version and its best path in one block of 36 octets (IPv4 unicast); further
+//! paths hang in a chain. The best path, if there is one, always stands first, so nothing has to name it.
+//!
+//! *Never:* allocates per prefix, knows a session, or runs policy: paths arrive with their verdict.
+
+use std::fmt;
+use std::hash::BuildHasher;
+use std::net::{IpAddr, Ipv4Addr};
+
+use bgp_wire::{Ipv4Prefix, Ipv6Prefix, NlriKey, RouterId};
+use foldhash::quality::FixedState;
+use smallvec::SmallVec;
+
+use super::attrs::{AttrId, AttrStore};
+use super::changes::{ChangeLog, CursorId, Versions};
+use super::decision::{self, Candidate, DEFAULT_LOCAL_PREF, Rung};
+use super::index::Index;
+use super::nexthop::{NextHopSet, UNREACHABLE};
+use super::pages::Pages;
+use super::path::{EQUAL, Path, PathRejected};
+use super::source::{SourceId, Sources};
+
+/// A destination of one table. The number is given out again some time after the destination has lost its last path
+/// and every reader of the changes has passed that.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DestId(u32);
+
+impl DestId {
+    /// The number as an index; dense, from 0.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The destination of this index. Any value is safe to ask a table about.
+    #[must_use]
+    pub const fn from_index(ix: usize) -> Self {
+        Self(ix as u32)
+    }
+}
+
+/// A key that a table can store: split into whole words and the length, so that no octet is lost to padding.
+pub trait TableKey: NlriKey {
+    /// All of the key but its length.
+    type Bits: Copy + Clone + Default + Eq + fmt::Debug;
+
+    /// The key in two parts.
+    fn split(self) -> (Self::Bits, u8);
+
+    /// The key of two parts that [`TableKey::split`] gave.
+    fn join(bits: Self::Bits, len: u8) -> Self;
+
+    /// The hash of the key.
+    fn hash_with(self, hasher: &FixedState) -> u64;
+}
+
+impl TableKey for Ipv4Prefix {
+    type Bits = u32;
+
+    #[inline]
+    fn split(self) -> (u32, u8) {
+        (self.addr(), self.len())
+    }
+
+    #[inline]
+    fn join(bits: u32, len: u8) -> Self {
+        Self::new(bits, len).expect("the length came from a prefix")
+    }
+
+    #[inline]
+    fn hash_with(self, hasher: &FixedState) -> u64 {
+        hasher.hash_one(u64::from(self.addr()) << 8 | u64::from(self.len()))
+    }
+}
+
+impl TableKey for Ipv6Prefix {
+    type Bits = [u64; 2];
+
+    #[inline]
+    fn split(self) -> ([u64; 2], u8) {
+        ([(self.addr() >> 64) as u64, self.addr() as u64], self.len())
+    }
+
+    #[inline]
+    fn join([high, low]: [u64; 2], len: u8) -> Self {
+        Self::new(u128::from(high) << 64 | u128::from(low), len).expect("the length came from a prefix")
+    }
+
+    #[inline]
+    fn hash_with(self, hasher: &FixedState) -> u64 {
+        hasher.hash_one((self.addr(), self.len()))
+    }
+}
+
+/// What a table needs to decide.
+#[derive(Debug)]
+pub struct Context<'a> {
+    /// The attribute sets that paths name. The table keeps one reference for each path and set.
+    pub attrs: &'a mut AttrStore,
+    /// Who the paths came from.
+    pub sources: &'a Sources,
+}
+
+/// A path as it arrives.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// Who it came from.
+    pub source: SourceId,
+    /// Attributes as received.
+    pub pre: AttrId,
+    /// Attributes after import policy, or why there are none.
+    pub post: Result<AttrId, PathRejected>,
+    /// Now, in seconds of the embedder's clock.
+    pub now: u32,
+}
+
+/// What became of an announcement or a withdrawal.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The destination; `None` when a path was to be withdrawn that was not there.
+    pub dest: Option<DestId>,
+    /// Whether this source already had a path there, and whether that one had been accepted.
+    pub had: Option<Accepted>,
+    /// The best path, or the set of paths equal to it, is another one now.
+    pub changed: bool,
+}
+
+/// Whether import policy let a path in.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Accepted(pub bool);
+
+/// The table has no number left for one more destination: it holds [`super::index::MAX_IDS`] of them.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the table is full")]
+pub struct TableFull;
+
+/// The best path of a destination.
+#[derive(Copy, Clone, Debug)]
+pub struct Best<'a> {
+    /// The path.
+    pub path: &'a Path,
+    /// Its attributes after import policy.
+    pub attrs: AttrId,
+    /// What decided.
+    pub rung: Rung,
+}
+
+/// One family's routes. See the module's text.
+#[derive(Debug)]
+pub struct Table<K: TableKey> {
+    dests: Dests<K>,
+    more: Overflow,
+    index: Index,
+    hasher: FixedState,
+    log: ChangeLog,
+    /// Destinations with at least one path.
+    live: usize,
+    /// Ids that the log gives back; kept for its memory.
+    freed: Vec<u32>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Dest<B> {
+    bits: B,
+    len: u8,
+    state: u8,
+    /// Bits 32 to 47 of the version.
+    version_high: u16,
+    version_low: u32,
+    /// The best path, if there is one; any path otherwise. `pre` is absent if there is no path.
+    first: Path,
+}
+
+const _: () = assert!(size_of::<Dest<u32>>() == 36);
+
+/// `Dest::state`: the number is not in use; `first.next` is the next such number plus one.
+const DEAD: u8 = 0;
+/// There is no best path; without any path this is a tombstone.
+const NO_BEST: u8 = 1;
+/// There is a best path, decided by `Rung::ALL[state - BEST]`.
+const BEST: u8 = 2;
+
+#[derive(Debug)]
+struct Dests<K: TableKey> {
+    pages: Pages<Dest<K::Bits>, 1024>,
+    /// The first dead number plus one, or 0.
+    free: u32,
+    tombstones: usize,
+}
+
+/// Paths that are not the first of their destination.
+#[derive(Debug, Default)]
+struct Overflow {
+    paths: Pages<Path, 1024>,
+    free: u32,
+}
+
+/// Candidates of one destination with their place in its chain.
+type Candidates = SmallVec<[Candidate; 4]>;
+
+impl<K: TableKey> Table<K> {
+    /// An empty table. `seed` must differ from process to process: neighbours choose the keys that are hashed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self {
+            dests: Dests { pages: Pages::new(), free: 0, tombstones: 0 },
+            more: Overflow::default(),
+            index: Index::new(),
+            hasher: FixedState::with_seed(seed),
+            log: ChangeLog::default(),
+            live: 0,
+            freed: Vec::new(),
+        }
+    }
+
+    /// A path has arrived. It replaces what the same source sent for the same key before.
+    ///
+    /// # Errors
+    /// [`TableFull`]; nothing has changed then.
+    pub fn announce(&mut self, key: K, offer: Offer, cx: &mut Context<'_>) -> Result<Outcome, TableFull> {
+        let hash = key.hash_with(&self.hasher);
+        let id = match self.lookup(key, hash) {
+            Some(id) => id,
+            None => self.add(key, hash)?,
+        };
+        Ok(self.put(id, offer, cx))
+    }
+
+    /// The same for a destination whose number is known; `None` if there is none of that number.
+    pub fn announce_at(&mut self, id: DestId, offer: Offer, cx: &mut Context<'_>) -> Option<Outcome> {
+        self.is_live(id).then(|| self.put(id.0, offer, cx))
+    }
+
+    /// A source has no path for this key any more.
+    pub fn withdraw(&mut self, key: K, source: SourceId, cx: &mut Context<'_>) -> Outcome {
+        match self.lookup(key, key.hash_with(&self.hasher)) {
+            Some(id) => self.take(id, source, cx),
+            None => Outcome { dest: None, had: None, changed: false },
+        }
+    }
+
+    /// The destination of this key, if it has paths or readers have yet to learn that it has none.
+    #[must_use]
+    pub fn find(&self, key: K) -> Option<DestId> {
+        self.lookup(key, key.hash_with(&self.hasher)).map(DestId)
+    }
+
+    /// The key of a destination. A dead one has the key it had last.
+    ///
+    /// # Panics
+    /// When `id` is not below [`Table::len_ids`].
+    #[inline]
+    #[must_use]
+    pub fn key(&self, id: DestId) -> K {
+        self.dests.key(id.0)
+    }
+
+    /// The best path; `None` if there is none.
+    #[inline]
+    #[must_use]
+    pub fn best(&self, id: DestId) -> Option<Best<'_>> {
+        let dest = self.dests.pages.get(id.index())?;
+        let rung = *Rung::ALL.get(usize::from(dest.state.checked_sub(BEST)?))?;
+        Some(Best { path: &dest.first, attrs: dest.first.post?, rung })
+    }
+
+    /// All paths, the best one first. Nothing for a dead destination.
+    pub fn paths(&self, id: DestId) -> impl Iterator<Item = &Path> {
+        let first =
+            self.dests.pages.get(id.index()).filter(|dest| dest.state != DEAD).map(|dest| &dest.first);
+        let first = first.filter(|path| path.pre.is_some());
+        std::iter::successors(first, |path| path.next.checked_sub(1).map(|at| &self.more.paths[at as usize]))
+    }
+
+    /// The next hops of the best path and of those equal to it, `max` at the most. Empty without a best path, and for
+    /// one of this speaker's own.
+    pub fn hops(&self, id: DestId, max: usize, attrs: &mut AttrStore) -> NextHopSet {
+        let Some(best) = self.best(id) else { return NextHopSet::default() };
+        if best.path.next == 0 || max <= 1 {
+            return attrs.next_hop_set(best.attrs);
+        }
+        let mut hops: SmallVec<[_; 8]> = SmallVec::new();
+        for path in self.paths(id).filter(|path| path.is_equal_to_best()) {
+            if let Some(hop) = path.post.and_then(|post| attrs.set(post).next_hop())
+                && !hops.contains(&hop)
+            {
+                hops.push(hop);
+            }
+        }
+        // Which ones are left out must not depend on the order of arrival.
+        if let Some(others) = hops.get_mut(1..) {
+            others.sort_unstable();
+        }
+        hops.truncate(max);
+        attrs.next_hops_mut().set(hops)
+    }
+
+    /// The sequence number of the latest change of a destination; 0 if it has never had a best path.
+    #[must_use]
+    pub fn dest_version(&self, id: DestId) -> u64 {
+        self.dests.pages.get(id.index()).map_or(0, Dest::version)
+    }
+
+    /// Whether the number is in use: the destination has paths, or is a tombstone.
+    #[must_use]
+    pub fn is_live(&self, id: DestId) -> bool {
+        self.dests.pages.get(id.index()).is_some_and(|dest| dest.state != DEAD)
+    }
+
+    /// Every number in use is below this.
+    #[must_use]
+    pub fn len_ids(&self) -> usize {
+        self.dests.pages.len()
+    }
+
+    /// How many destinations have paths.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.live
+    }
+
+    /// Whether no destination has a path.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.live == 0
+    }
+
+    /// Heap octets of destinations, paths, index and log.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        self.dests.pages.heap_bytes()
+            + self.more.paths.heap_bytes()
+            + self.index.heap_bytes()
+            + self.log.heap_bytes()
+    }
+}
+
+/// Readers of changes.
+impl<K: TableKey> Table<K> {
+    /// The sequence number of the latest change; 0 before the first one.
+    #[must_use]
+    pub fn last_seq(&self) -> u64 {
+        self.log.last_seq()
+    }
+
+    /// Adds a reader of everything that changes from now on.
+    pub fn add_cursor(&mut self) -> CursorId {
+        self.log.add_cursor()
+    }
+
+    /// Adds a reader at the place of another one.
+    pub fn fork_cursor(&mut self, of: CursorId) -> CursorId {
+        self.log.fork_cursor(of)
+    }
+
+    /// The last sequence number that a reader has passed.
+    #[must_use]
+    pub fn cursor_seq(&self, cursor: CursorId) -> u64 {
+        self.log.cursor_seq(cursor)
+    }
+
+    /// Moves a reader forward to `seq`, unread; never back.
+    pub fn advance_cursor(&mut self, cursor: CursorId, seq: u64) {
+        let mut freed = std::mem::take(&mut self.freed);
+        self.log.advance_cursor(cursor, seq, &self.dests, &mut freed);
+        self.free_tombstones(freed);
+    }
+
+    /// Whether a reader has changes before it; all of them may turn out to be superseded.
+    #[must_use]
+    pub fn pending(&self, cursor: CursorId) -> bool {
+        self.log.pending(cursor)
+    }
+
+    /// The next destination that changed, with the number of its latest change. Each destination is reported once
+    /// per reader and state, whatever the number of changes in between. One that has lost all its paths keeps its
+    /// number and key until the next call on any reader of this table.
+    pub fn next_change(&mut self, cursor: CursorId) -> Option<(u64, DestId)> {
+        let mut freed = std::mem::take(&mut self.freed);
+        let found = self.log.next(cursor, &self.dests, &mut freed);
+        self.free_tombstones(freed);
+        found.map(|(seq, id)| (seq, DestId(id)))
+    }
+
+    /// Removes a reader.
+    pub fn remove_cursor(&mut self, cursor: CursorId) {
+        let mut freed = std::mem::take(&mut self.freed);
+        self.log.remove_cursor(cursor, &self.dests, &mut freed);
+        self.free_tombstones(freed);
+    }
+}
+
+/// Reviews.
+impl<K: TableKey> Table<K> {
+    /// Looks at up to `budget` more destinations: removes paths that are no longer valid (see
+    /// [`Sources::peer_lost`]) and decides again where the cost of a next hop changed. Each path removed is reported
+    /// with whether it had been accepted. True when the review has ended.
+    pub fn review_step(
+        &mut self,
+        review: &mut Review,
+        budget: usize,
+        cx: &mut Context<'_>,
+        mut removed: impl FnMut(SourceId, Accepted),
+    ) -> bool {
+        for _ in 0..budget {
+            let Some(at) = review.step(self.len_ids()) else { break };
+            let id = at as u32;
+            let stale: SmallVec<[SourceId; 4]> = self
+                .paths(DestId(id))
+                .filter(|path| !cx.sources.is_valid(path.source, path.epoch))
+                .map(|path| path.source)
+                .collect();
+            for source in stale {
+                if let Some(accepted) = self.take(id, source, cx).had {
+                    removed(source, accepted);
+                }
+            }
+            let moved =
+                |path: &Path, since| path.post.is_some_and(|post| cx.attrs.cost_changed_after(post, since));
+            if let Some(since) = review.costs_since
+                && self.paths(DestId(id)).any(|path| moved(path, since))
+            {
+                let before = self.best_of(id);
+                self.decide(id, before, false, cx);
+            }
+        }
+        review.is_done()
+    }
+}
+
+/// A walk over a table in slices, after a neighbour was lost or the way to a next hop changed. One walk serves any
+/// number of such reasons.
+#[derive(Debug, Default)]
+pub struct Review {
+    under_way: bool,
+    next: usize,
+    /// The walk is a circle that ends here.
+    stop_at: usize,
+    wrapped: bool,
+    /// Decide again where the cost of a next hop changed after this generation.
+    costs_since: Option<u64>,
+}
+
+impl Review {
+    /// Every path that is no longer valid is to be removed. A walk under way looks at everything once more.
+    pub fn begin(&mut self) {
+        self.costs_since = self.costs_since.filter(|_| self.under_way);
+        self.under_way = true;
+        self.stop_at = self.next;
+        self.wrapped = false;
+    }
+
+    /// The same, and paths are to be compared again whose next hop changed after `generation` of [`super::NextHops`].
+    pub fn begin_costs(&mut self, generation: u64) {
+        self.begin();
+        self.costs_since = Some(self.costs_since.map_or(generation, |earlier| earlier.min(generation)));
+    }
+
+    /// Whether there is nothing left to look at.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        !self.under_way
+    }
+
+    /// The next index to look at, below `len`.
+    fn step(&mut self, len: usize) -> Option<usize> {
+        if self.under_way && self.next >= len {
+            self.next = 0;
+            self.under_way = !self.wrapped && self.stop_at > 0;
+            self.wrapped = true;
+        }
+        if self.wrapped && self.next >= self.stop_at {
+            self.under_way = false;
+        }
+        let at = self.under_way.then_some(self.next)?;
+        self.next += 1;
+        Some(at)
+    }
+}
+
+/// The parts.
+impl<K: TableKey> Table<K> {
+    #[inline]
+    fn lookup(&self, key: K, hash: u64) -> Option<u32> {
+        let (bits, len) = key.split();
+        self.index.find(hash, |at| {
+            let dest = &self.dests.pages[at as usize];
+            dest.bits == bits && dest.len == len
+        })
+    }
+
+    /// A destination for a key that has none: a tombstone, to be filled at once.
+    fn add(&mut self, key: K, hash: u64) -> Result<u32, TableFull> {
+        let id = self.dests.allocate();
+        let (bits, len) = key.split();
+        self.dests.pages[id as usize] = Dest { bits, len, state: NO_BEST, ..Dest::default() };
+        let (dests, hasher) = (&self.dests, &self.hasher);
+        if !self.index.insert(hash, id, |at| dests.key(at).hash_with(hasher)) {
+            self.dests.give_back(id);
+            return Err(TableFull);
+        }
+        self.dests.tombstones += 1;
+        Ok(id)
+    }
+
+    /// Stores a path and decides.
+    fn put(&mut self, id: u32, offer: Offer, cx: &mut Context<'_>) -> Outcome {
+        let mut new = Path {
+            source: offer.source,
+            pre: Some(offer.pre),
+            post: offer.post.ok(),
+            since: offer.now,
+            flags: Path::verdict(offer.post),
+            epoch: cx.sources.epoch(offer.source),
+            next: 0,
+        };
+        let before = self.best_of(id);
+        let dest = &mut self.dests.pages[id as usize];
+        let mut disturbed = false;
+        let mut had = None;
+        if dest.first.pre.is_none() {
+            dest.first = new;
+            hold(&new, cx.attrs);
+            self.dests.tombstones -= 1;
+            self.live += 1;
+        } else if let Some((_, at)) = self.position(id, offer.source) {
+            let old = self.path_mut(id, at);
+            had = Some(Accepted(old.post.is_some()));
+            if old.pre == new.pre {
+                new.since = old.since;
+            }
+            let equal = old.flags & EQUAL;
+            new.flags |= equal;
+            new.next = old.next;
+            if *old == new {
+                return Outcome { dest: Some(DestId(id)), had, changed: false };
+            }
+            disturbed = equal != 0 && old.post != new.post;
+            let old = std::mem::replace(old, new);
+            // In this order: a set that stays must not be freed in between.
+            hold(&new, cx.attrs);
+            drop_path(&old, cx.attrs);
+        } else {
+            let first = &mut self.dests.pages[id as usize].first;
+            new.next = first.next;
+            first.next = self.more.push(new) + 1;
+            hold(&new, cx.attrs);
+        }
+        let changed = self.decide(id, before, disturbed, cx);
+        Outcome { dest: Some(DestId(id)), had, changed }
+    }
+
+    /// Removes the path of a source and decides.
+    fn take(&mut self, id: u32, source: SourceId, cx: &mut Context<'_>) -> Outcome {
+        let Some((previous, at)) = self.position(id, source) else {
+            return Outcome { dest: Some(DestId(id)), had: None, changed: false };
+        };
+        let before = self.best_of(id);
+        let old = *self.path_mut(id, at);
+        if let Some(previous) = previous {
+            self.path_mut(id, previous).next = old.next;
+            self.more.give_back(at);
+        } else {
+            let second = old.next.checked_sub(1);
+            self.dests.pages[id as usize].first =
+                second.map_or_else(Path::default, |at| self.more.paths[at as usize]);
+            if let Some(at) = second {
+                self.more.give_back(at + 1);
+            }
+        }
+        drop_path(&old, cx.attrs);
+        let had = Some(Accepted(old.post.is_some()));
+        let dest = Some(DestId(id));
+        if self.dests.pages[id as usize].first.pre.is_some() {
+            let changed = self.decide(id, before, old.flags & EQUAL != 0, cx);
+            return Outcome { dest, had, changed };
+        }
+        self.live -= 1;
+        self.dests.tombstones += 1;
+        self.dests.pages[id as usize].state = NO_BEST;
+        if before.is_some() {
+            self.stamp(id);
+        }
+        // Readers that do not know its last state yet keep it; then the log gives it back.
+        if !self.log.holds(self.dests.pages[id as usize].version()) {
+            self.free(id);
+        }
+        Outcome { dest, had, changed: before.is_some() }
+    }
+
+    /// Finds the best path and puts it first. `before` is the best one before what happened, and `disturbed` says that
+    /// a path equal to the best one has gone or changed. True if readers have to know.
+    fn decide(
+        &mut self,
+        id: u32,
+        before: Option<(SourceId, AttrId)>,
+        disturbed: bool,
+        cx: &Context<'_>,
+    ) -> bool {
+        let dest = &mut self.dests.pages[id as usize];
+        let mut changed = disturbed;
+        if dest.first.next == 0 {
+            let usable = is_usable(&dest.first, cx);
+            dest.first.flags = dest.first.flags & !EQUAL | if usable { EQUAL } else { 0 };
+            dest.state = if usable { BEST } else { NO_BEST };
+        } else {
+            changed |= self.decide_among(id, cx);
+        }
+        changed |= before != self.best_of(id);
+        if changed {
+            self.stamp(id);
+        }
+        changed
+    }
+
+    /// The same for several paths. True if another set of paths is equal to the best one now.
+    fn decide_among(&mut self, id: u32, cx: &Context<'_>) -> bool {
+        let mut chain: SmallVec<[u32; 8]> = SmallVec::new();
+        let mut candidates = Candidates::new();
+        // Where in the chain each candidate stands.
+        let mut places: SmallVec<[u32; 8]> = SmallVec::new();
+        let mut at = FIRST;
+        loop {
+            let path = self.path_mut(id, at);
+            if is_usable(path, cx)
+                && let Some(post) = path.post
+            {
+                candidates.push(candidate(path, post, cx));
+                places.push(chain.len() as u32);
+            }
+            chain.push(at);
+            match path.next {
+                0 => break,
+                next => at = next,
+            }
+        }
+        let decision = decision::decide(&candidates);
+        let mut equal = decision.iter().flat_map(|d| &d.equal).map(|&c| places[c as usize]).peekable();
+        let mut changed = false;
+        for (place, &at) in chain.iter().enumerate() {
+            let path = self.path_mut(id, at);
+            let flag = if equal.next_if_eq(&(place as u32)).is_some() { EQUAL } else { 0 };
+            changed |= path.flags & EQUAL != flag;
+            path.flags = path.flags & !EQUAL | flag;
+        }
+        let Some(decision) = decision else {
+            self.dests.pages[id as usize].state = NO_BEST;
+            return changed;
+        };
+        self.dests.pages[id as usize].state = BEST + decision.rung as u8;
+        let best = chain[places[decision.best] as usize];
+        if best != FIRST {
+            let first = &mut self.dests.pages[id as usize].first;
+            let other = &mut self.more.paths[best as usize - 1];
+            std::mem::swap(first, other);
+            std::mem::swap(&mut first.next, &mut other.next);
+        }
+        changed
+    }
+
+    fn best_of(&self, id: u32) -> Option<(SourceId, AttrId)> {
+        let dest = &self.dests.pages[id as usize];
+        if dest.state < BEST {
+            return None;
+        }
+        Some((dest.first.source, dest.first.post?))
+    }
+
+    /// Where the path of a source stands, and what stands before it.
+    fn position(&self, id: u32, source: SourceId) -> Option<(Option<u32>, u32)> {
+        let first = &self.dests.pages[id as usize].first;
+        first.pre?;
+        if first.source == source {
+            return Some((None, FIRST));
+        }
+        let (mut previous, mut at) = (FIRST, first.next);
+        while at != 0 {
+            let path = &self.more.paths[at as usize - 1];
+            if path.source == source {
+                return Some((Some(previous), at));
+            }
+            (previous, at) = (at, path.next);
+        }
+        None
+    }
+
+    /// The path at a place in the chain: [`FIRST`], or a number in the overflow plus one.
+    fn path_mut(&mut self, id: u32, at: u32) -> &mut Path {
+        match at {
+            FIRST => &mut self.dests.pages[id as usize].first,
+            at => &mut self.more.paths[at as usize - 1],
+        }
+    }
+
+    /// Gives a destination the next version.
+    #[inline]
+    fn stamp(&mut self, id: u32) {
+        let dest = &mut self.dests.pages[id as usize];
+        let old = dest.version();
+        dest.set_version(self.log.next_seq());
+        self.log.append(id, old, &self.dests);
+    }
+
+    fn free_tombstones(&mut self, mut freed: Vec<u32>) {
+        for id in freed.drain(..) {
+            self.free(id);
+        }
+        self.freed = freed;
+    }
+
+    fn free(&mut self, id: u32) {
+        self.index.remove(self.dests.key(id).hash_with(&self.hasher), id);
+        self.dests.tombstones -= 1;
+        self.dests.give_back(id);
+    }
+}
+
+/// The place of the first path in the chain of a destination.
+const FIRST: u32 = 0;
+
+impl<B> Dest<B> {
+    #[inline]
+    fn version(&self) -> u64 {
+        u64::from(self.version_high) << 32 | u64::from(self.version_low)
+    }
+
+    #[inline]
+    fn set_version(&mut self, seq: u64) {
+        self.version_high = (seq >> 32) as u16;
+        self.version_low = seq as u32;
+    }
+}
+
+impl<K: TableKey> Dests<K> {
+    #[inline]
+    fn key(&self, id: u32) -> K {
+        let dest = &self.pages[id as usize];
+        K::join(dest.bits, dest.len)
+    }
+
+    fn allocate(&mut self) -> u32 {
+        match self.free.checked_sub(1) {
+            Some(id) => {
+                self.free = self.pages[id as usize].first.next;
+                id
+            }
+            None => self.pages.push(Dest::default()) as u32,
+        }
+    }
+
+    fn give_back(&mut self, id: u32) {
+        let dest = &mut self.pages[id as usize];
+        dest.state = DEAD;
+        dest.first = Path { next: self.free, ..Path::default() };
+        self.free = id + 1;
+    }
+}
+
+impl<K: TableKey> Versions for Dests<K> {
+    #[inline]
+    fn version(&self, id: u32) -> u64 {
+        self.pages[id as usize].version()
+    }
+
+    fn is_tombstone(&self, id: u32) -> bool {
+        let dest = &self.pages[id as usize];
+        dest.state == NO_BEST && dest.first.pre.is_none()
+    }
+
+    fn any_tombstone(&self) -> bool {
+        self.tombstones > 0
+    }
+}
+
+impl Overflow {
+    fn push(&mut self, path: Path) -> u32 {
+        match self.free.checked_sub(1) {
+            Some(at) => {
+                self.free = self.paths[at as usize].next;
+                self.paths[at as usize] = path;
+                at
+            }
+            None => self.paths.push(path) as u32,
+        }
+    }
+
+    /// Frees the path at a place in a chain.
+    fn give_back(&mut self, place: u32) {
+        self.paths[place as usize - 1] = Path { next: self.free, ..Path::default() };
+        self.free = place;
+    }
+}
+
+#[inline]
+fn hold(path: &Path, attrs: &mut AttrStore) {
+    for id in [path.pre, path.post.filter(|_| path.post != path.pre)].into_iter().flatten() {
+        attrs.retain(id, 1);
+    }
+}
+
+#[inline]
+fn drop_path(path: &Path, attrs: &mut AttrStore) {
+    for id in [path.pre, path.post.filter(|_| path.post != path.pre)].into_iter().flatten() {
+        attrs.release(id, 1);
+    }
+}
+
+/// Whether a path may take part in the decision (RFC 4271 section 9.1.2).
+#[inline]
+fn is_usable(path: &Path, cx: &Context<'_>) -> bool {
+    path.post.is_some_and(|post| cx.attrs.cost(post) != UNREACHABLE)
+        && cx.sources.is_valid(path.source, path.epoch)
+}
+
+fn candidate(path: &Path, post: AttrId, cx: &Context<'_>) -> Candidate {
+    let facts = cx.attrs.set(post).facts();
+    let peer = cx.sources.facts(path.source);
+    Candidate {
+        local: path.source.is_local(),
+        local_pref: facts.local_pref.unwrap_or(DEFAULT_LOCAL_PREF),
+        as_path_len: facts.as_path_len,
+        origin: facts.origin as u8,
+        med: facts.med.unwrap_or(0),
+        neighbor_as: facts.neighbor_as,
+        external: peer.is_some_and(|peer| peer.external),
+        cost: cx.attrs.cost(post),
+        router_id: facts.originator.or(peer.map(|peer| peer.router_id)).unwrap_or(RouterId(0)),
+        cluster_len: facts.cluster_len,
+        address: peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.address),
+        path_id: cx.sources.path_id(path.source),
+    }
+}
+
+#[cfg(test)]
+mod tests;
