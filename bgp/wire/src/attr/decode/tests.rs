@@ -1,0 +1,127 @@
+use super::*;
+use crate::notification::Notification;
+
+/// From an external peer that speaks 4-octet AS numbers; nothing is mandatory, so that one attribute can stand alone.
+pub(crate) fn external() -> DecodeCtx {
+    DecodeCtx { four_octet: true, ebgp: true, ..DecodeCtx::default() }
+}
+
+pub(crate) fn internal() -> DecodeCtx {
+    DecodeCtx { ebgp: false, ..external() }
+}
+
+pub(crate) fn two_octet() -> DecodeCtx {
+    DecodeCtx { four_octet: false, ..external() }
+}
+
+pub(crate) struct Kept(Vec<u8>);
+
+impl Kept {
+    pub(crate) fn as_ref(&self) -> Canonical<'_> {
+        Canonical(&self.0)
+    }
+
+    pub(crate) fn facts(&self) -> AttrFacts {
+        self.as_ref().facts()
+    }
+}
+
+fn decoded(ctx: DecodeCtx, section: &[u8]) -> Decoded {
+    decode(AttrIter::new(section), ctx).unwrap()
+}
+
+pub(crate) fn canonical_of(ctx: DecodeCtx, section: &[u8]) -> Kept {
+    let decoded = decoded(ctx, section);
+    assert_eq!(decoded.treat_as_withdraw, None);
+    assert_eq!(decoded.facts, Canonical(&decoded.canonical).facts());
+    Kept(decoded.canonical)
+}
+
+pub(crate) fn withdrawn_for(ctx: DecodeCtx, section: &[u8]) -> Option<(u8, AttrProblem)> {
+    decoded(ctx, section).treat_as_withdraw.map(|fault| (fault.code, fault.what))
+}
+
+pub(crate) fn discarded_for(ctx: DecodeCtx, section: &[u8]) -> Vec<(u8, AttrProblem)> {
+    decoded(ctx, section).discarded.iter().map(|fault| (fault.code, fault.what)).collect()
+}
+
+pub(crate) fn reset_for(ctx: DecodeCtx, section: &[u8]) -> Option<Notification> {
+    decode(AttrIter::new(section), ctx).err().map(|error| error.notification)
+}
+
+#[test]
+fn the_form_does_not_depend_on_order_or_headers() {
+    let one = [
+        &[0x40, 1, 1, 0][..],
+        &[0x40, 2, 6, 2, 1, 0, 0, 0xfd, 0xfc],
+        &[0x40, 3, 4, 192, 0, 2, 20],
+        &[0x80, 4, 4, 0, 0, 0, 77],
+        &[0xc0, 8, 4, 0, 1, 0, 1],
+    ]
+    .concat();
+    let other = [
+        &[0xd0, 8, 0, 4, 0, 1, 0, 1][..],
+        &[0x9f, 4, 0, 4, 0, 0, 0, 77],
+        &[0x50, 2, 0, 6, 2, 1, 0, 0, 0xfd, 0xfc],
+        &[0x40, 1, 1, 0],
+        &[0x40, 3, 4, 192, 0, 2, 20],
+    ]
+    .concat();
+    let (one, other) = (decoded(external(), &one), decoded(external(), &other));
+    assert_eq!(one, other);
+    assert_eq!(one.next_hop.unwrap().to_string(), "192.0.2.20");
+    assert_eq!(Canonical(&one.canonical).attr(3), None);
+}
+
+#[test]
+fn the_first_of_several_counts() {
+    let section = [0x80, 4, 4, 0, 0, 0, 1, 0x80, 4, 4, 0, 0, 0, 2, 0xc0, 99, 0, 0xc0, 99, 1, 1];
+    assert_eq!(canonical_of(external(), &section).facts().med, Some(1));
+    assert_eq!(
+        discarded_for(external(), &section),
+        [(4, AttrProblem::Repeated), (99, AttrProblem::Repeated)]
+    );
+    // Even if it is malformed.
+    let section = [0x80, 4, 3, 0, 0, 1, 0x80, 4, 4, 0, 0, 0, 2];
+    assert_eq!(withdrawn_for(external(), &section), Some((4, AttrProblem::Length)));
+}
+
+#[test]
+fn the_strongest_consequence_wins() {
+    let section = [0x40, 6, 1, 0, 0x80, 4, 0, 0xc0, 7, 0];
+    let decoded = decoded(external(), &section);
+    assert_eq!(decoded.treat_as_withdraw.map(|fault| fault.code), Some(4));
+    assert_eq!(decoded.discarded.iter().map(|fault| fault.code).collect::<Vec<_>>(), [6, 7]);
+    assert!(reset_for(external(), &[&section[..], &[0x40, 99, 0]].concat()).is_some());
+}
+
+#[test]
+fn what_is_mandatory_depends_on_what_is_announced() {
+    let all = [0x40, 1, 1, 0, 0x40, 2, 0, 0x40, 3, 4, 192, 0, 2, 20];
+    let classic = DecodeCtx { reachable: true, classic: true, ..external() };
+    let multiprotocol = DecodeCtx { reachable: true, ..external() };
+    assert_eq!(withdrawn_for(classic, &all), None);
+    assert_eq!(withdrawn_for(classic, &all[..7]), Some((3, AttrProblem::Missing)));
+    assert_eq!(withdrawn_for(multiprotocol, &all[..7]), None);
+    assert_eq!(withdrawn_for(multiprotocol, &all[..4]), Some((2, AttrProblem::Missing)));
+    assert_eq!(withdrawn_for(multiprotocol, &all[4..]), Some((1, AttrProblem::Missing)));
+    assert_eq!(withdrawn_for(external(), &[]), None);
+}
+
+#[test]
+fn contexts_have_different_tags() {
+    let mut tags: Vec<u8> = Vec::new();
+    for bits in 0..32u8 {
+        let on = |bit: u8| bits & bit != 0;
+        let ctx = DecodeCtx {
+            four_octet: on(1),
+            ebgp: on(2),
+            reachable: on(4),
+            classic: on(8),
+            multiprotocol: on(16),
+        };
+        tags.push(ctx.tag());
+    }
+    tags.sort_unstable();
+    assert_eq!(tags, (0..32).collect::<Vec<u8>>());
+}

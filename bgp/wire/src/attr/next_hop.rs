@@ -1,0 +1,164 @@
+//! Next hops: NEXT_HOP, and those inside MP_REACH_NLRI (RFC 4271 section 5.1.3, RFC 2545 section 3).
+
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+};
+
+use super::DecodeCtx;
+use crate::error::AttrProblem;
+
+/// Where packets of a route go next.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum NextHop {
+    /// An IPv4 address.
+    V4(Ipv4Addr),
+    /// An IPv6 address, and the link-local address beside it where there is one.
+    V6 {
+        /// The address that routes are resolved by. A peer may put a link-local address here, when it has no other.
+        global: Ipv6Addr,
+        /// The second address of a 32-octet next hop, if it is link-local.
+        link_local: Option<Ipv6Addr>,
+    },
+}
+
+impl NextHop {
+    /// The address by which reachability is judged: the only one, or the global one.
+    #[must_use]
+    pub const fn address(&self) -> IpAddr {
+        match *self {
+            Self::V4(address) => IpAddr::V4(address),
+            Self::V6 { global, .. } => IpAddr::V6(global),
+        }
+    }
+
+    /// Reads the next hop of MP_REACH_NLRI for IPv4 prefixes (4 octets) or IPv6 prefixes (16, or 32 with a link-local
+    /// address). A second address that is not link-local is ignored: some speakers send `::` when they have none.
+    pub(crate) fn parse_ipv4(octets: &[u8]) -> Option<Self> {
+        <[u8; 4]>::try_from(octets).ok().map(|octets| Self::V4(octets.into()))
+    }
+
+    /// See [`NextHop::parse_ipv4`].
+    pub(crate) fn parse_ipv6(octets: &[u8]) -> Option<Self> {
+        let (global, rest) = octets.split_first_chunk::<16>()?;
+        let link_local = match rest {
+            [] => None,
+            rest => Some(Ipv6Addr::from(<[u8; 16]>::try_from(rest).ok()?)),
+        };
+        Some(Self::V6 {
+            global: Ipv6Addr::from(*global),
+            link_local: link_local.filter(Ipv6Addr::is_unicast_link_local),
+        })
+    }
+
+    /// Writes the next hop into the front of `out`, as MP_REACH_NLRI holds it, and says how many octets it took.
+    pub(crate) fn write(&self, out: &mut [u8; 32]) -> usize {
+        match self {
+            Self::V4(address) => {
+                out[..4].copy_from_slice(&address.octets());
+                4
+            }
+            Self::V6 { global, link_local } => {
+                out[..16].copy_from_slice(&global.octets());
+                match link_local {
+                    Some(address) => {
+                        out[16..].copy_from_slice(&address.octets());
+                        32
+                    }
+                    None => 16,
+                }
+            }
+        }
+    }
+
+    /// Whether the address can be a host's: neither unspecified, multicast nor, in IPv4, reserved (RFC 4271 section 6.3).
+    #[must_use]
+    pub const fn is_host(&self) -> bool {
+        match *self {
+            Self::V4(address) => !address.is_unspecified() && address.octets()[0] < 224,
+            Self::V6 { global, .. } => !global.is_unspecified() && !global.is_multicast(),
+        }
+    }
+}
+
+impl From<Ipv4Addr> for NextHop {
+    fn from(address: Ipv4Addr) -> Self {
+        Self::V4(address)
+    }
+}
+
+impl From<Ipv6Addr> for NextHop {
+    fn from(global: Ipv6Addr) -> Self {
+        Self::V6 { global, link_local: None }
+    }
+}
+
+impl From<IpAddr> for NextHop {
+    fn from(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(address) => address.into(),
+            IpAddr::V6(address) => address.into(),
+        }
+    }
+}
+
+impl fmt::Display for NextHop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.address().fmt(f)
+    }
+}
+
+pub(crate) fn check(value: &[u8], _: DecodeCtx) -> Result<(), AttrProblem> {
+    match NextHop::parse_ipv4(value) {
+        Some(next_hop) if next_hop.is_host() => Ok(()),
+        Some(_) => Err(AttrProblem::Value),
+        None => Err(AttrProblem::Length),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::decode::tests::{external, withdrawn_for};
+    use super::*;
+
+    #[test]
+    fn only_a_host_address_of_four_octets_is_a_next_hop() {
+        for (attr, problem) in [
+            (&[0x40, 3, 0][..], AttrProblem::Length),
+            (&[0x40, 3, 3, 192, 0, 2], AttrProblem::Length),
+            (&[0x40, 3, 5, 192, 0, 2, 1, 1], AttrProblem::Length),
+            (&[0x40, 3, 4, 0, 0, 0, 0], AttrProblem::Value),
+            (&[0x40, 3, 4, 224, 0, 0, 1], AttrProblem::Value),
+            (&[0x40, 3, 4, 255, 255, 255, 255], AttrProblem::Value),
+            (&[0xc0, 3, 4, 192, 0, 2, 1], AttrProblem::Flags),
+        ] {
+            assert_eq!(withdrawn_for(external(), attr), Some((3, problem)), "{attr:?}");
+        }
+        assert_eq!(withdrawn_for(external(), &[0x40, 3, 4, 192, 0, 2, 1]), None);
+    }
+
+    #[test]
+    fn ipv6_next_hops_go_there_and_back() {
+        let global: Ipv6Addr = "2001:db8::1".parse().unwrap();
+        let link_local: Ipv6Addr = "fe80::1".parse().unwrap();
+        for next_hop in [NextHop::from(global), NextHop::V6 { global, link_local: Some(link_local) }] {
+            let mut octets = [0; 32];
+            let count = next_hop.write(&mut octets);
+            assert_eq!(NextHop::parse_ipv6(&octets[..count]), Some(next_hop));
+            assert_eq!(next_hop.address(), IpAddr::V6(global));
+        }
+        for count in [0, 4, 15, 17, 31] {
+            assert_eq!(NextHop::parse_ipv6(&[0x20; 31][..count]), None);
+        }
+    }
+
+    #[test]
+    fn a_second_address_that_is_not_link_local_is_ignored() {
+        let global: Ipv6Addr = "2001:db8::1".parse().unwrap();
+        for second in ["::", "2001:db8::1"] {
+            let second: Ipv6Addr = second.parse().unwrap();
+            let octets = [global.octets(), second.octets()].concat();
+            assert_eq!(NextHop::parse_ipv6(&octets), Some(global.into()));
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! What every family's key can do: be read from a message, be written into one.
+
+use std::{fmt, hash::Hash};
+
+use super::Nlri;
+use crate::family::Family;
+
+/// A path identifier (RFC 7911). Where path identifiers were not agreed, every path has [`PathId::NONE`].
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct PathId(pub u32);
+
+impl PathId {
+    /// The identifier of a path that came without one, or leaves without one.
+    pub const NONE: Self = Self(0);
+}
+
+impl fmt::Display for PathId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The compact key of a family's routes: what a table is indexed by.
+pub trait NlriKey: Copy + Eq + Ord + Hash + fmt::Debug + fmt::Display + Into<Nlri> + 'static {
+    /// The family.
+    const FAMILY: Family;
+    /// The most octets that one key takes in a message, without its path identifier.
+    const MAX_ENCODED: usize;
+
+    /// Takes one key off the front of a field, without its path identifier; `None` if what is there is no key.
+    fn split_first(field: &[u8]) -> Option<(Self, &[u8])>;
+
+    /// Writes the key into the front of `out` and says how many octets it took.
+    fn write(self, out: &mut [u8; 32]) -> usize;
+}

@@ -1,0 +1,108 @@
+//! A field of prefixes, one after another, each behind a path identifier where that was agreed.
+//!
+//! The field is checked once, when a view of its message is built ([`check`]); after that reading cannot fail.
+
+use std::marker::PhantomData;
+
+use super::{NlriKey, PathId};
+
+/// Iterates over a field of prefixes. Never allocates; ends at the first octet that is no prefix, which a field that
+/// was checked does not have.
+#[derive(Copy, Clone, Debug)]
+pub struct Prefixes<'a, K> {
+    rest: &'a [u8],
+    path_ids: bool,
+    key: PhantomData<K>,
+}
+
+impl<'a, K: NlriKey> Prefixes<'a, K> {
+    /// Reads `field`, whose prefixes have path identifiers if `path_ids` says so.
+    #[inline]
+    #[must_use]
+    pub const fn new(field: &'a [u8], path_ids: bool) -> Self {
+        Self { rest: field, path_ids, key: PhantomData }
+    }
+
+    /// A field without prefixes.
+    #[must_use]
+    pub const fn empty() -> Self {
+        Self::new(&[], false)
+    }
+
+    /// Whether no prefix is left.
+    #[inline]
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+}
+
+impl<K: NlriKey> Iterator for Prefixes<'_, K> {
+    type Item = (PathId, K);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let (id, field) = if self.path_ids {
+            let (id, field) = self.rest.split_first_chunk()?;
+            (PathId(u32::from_be_bytes(*id)), field)
+        } else {
+            (PathId::NONE, self.rest)
+        };
+        let (key, rest) = K::split_first(field)?;
+        self.rest = rest;
+        Some((id, key))
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let least = K::MAX_ENCODED + if self.path_ids { 4 } else { 0 };
+        (self.rest.len().div_ceil(least), Some(self.rest.len()))
+    }
+}
+
+/// Whether a field holds whole prefixes and nothing else.
+#[inline]
+pub(crate) fn check<K: NlriKey>(field: &[u8], path_ids: bool) -> bool {
+    let mut prefixes = Prefixes::<K>::new(field, path_ids);
+    prefixes.by_ref().for_each(drop);
+    prefixes.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nlri::{Ipv4Prefix, Ipv6Prefix};
+
+    #[test]
+    fn reads_prefix_after_prefix() {
+        let field = [24, 203, 0, 113, 0, 32, 192, 0, 2, 1, 9, 10, 255];
+        let texts: Vec<String> =
+            Prefixes::<Ipv4Prefix>::new(&field, false).map(|(_, prefix)| prefix.to_string()).collect();
+        assert_eq!(texts, ["203.0.113.0/24", "0.0.0.0/0", "192.0.2.1/32", "10.128.0.0/9"]);
+        assert!(check::<Ipv4Prefix>(&field, false));
+        for cut in [1, 3, 6, 9, 11, 12] {
+            assert!(!check::<Ipv4Prefix>(&field[..cut], false), "{cut}");
+        }
+    }
+
+    #[test]
+    fn reads_path_identifiers() {
+        let field = [0, 0, 0, 1, 24, 203, 0, 113, 0, 0, 0, 2, 0];
+        let got: Vec<_> =
+            Prefixes::<Ipv4Prefix>::new(&field, true).map(|(id, p)| (id.0, p.to_string())).collect();
+        assert_eq!(got, [(1, "203.0.113.0/24".to_owned()), (2, "0.0.0.0/0".to_owned())]);
+        assert!(!check::<Ipv4Prefix>(&field[..12], true));
+        assert!(!check::<Ipv4Prefix>(&field[..10], true));
+        assert!(check::<Ipv6Prefix>(&[], true));
+    }
+
+    #[test]
+    fn the_size_hint_bounds_the_count() {
+        for field in [&[][..], &[0], &[0, 0, 0], &[32, 1, 2, 3, 4], &[32, 1, 2, 3, 4, 0]] {
+            let prefixes = Prefixes::<Ipv4Prefix>::new(field, false);
+            let (least, most) = prefixes.size_hint();
+            let count = prefixes.count();
+            assert!(least <= count && count <= most.unwrap(), "{field:?}");
+        }
+    }
+}
