@@ -9,6 +9,7 @@
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::num::NonZeroU16;
 use std::time::Duration;
 
 use bgp_wire::{Asn, FamilySet, Nlri, RouterId};
@@ -16,7 +17,7 @@ use bgp_wire::{Asn, FamilySet, Nlri, RouterId};
 use crate::peer_key::PeerKey;
 use crate::policy::{PolicyDef, PolicyMistake, PolicyName, PrefixRange, SetName};
 use crate::rib::NextHopState;
-use crate::session::RemoteAsn;
+use crate::session::{HoldTime, IdleHold, PeerSettings, RemoteAsn, SettingsError};
 
 /// One request to the speaker.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +34,10 @@ pub enum Command {
     PutPrefixSet(SetName, Vec<PrefixRange>),
     /// A prefix set shall not exist. Refused while a policy names it.
     DeletePrefixSet(SetName),
+    /// A neighbour set shall have these members.
+    PutNeighborSet(SetName, Vec<IpAddr>),
+    /// A neighbour set shall not exist. Refused while a policy names it.
+    DeleteNeighborSet(SetName),
     /// A policy shall read like this.
     PutPolicy(PolicyName, PolicyDef),
     /// A policy shall not exist. Refused while a peer names it.
@@ -79,22 +84,18 @@ pub struct PeerConfig {
     pub local_asn: Option<Asn>,
     /// Families offered. *Reset.*
     pub families: FamilySet,
-    /// Hold time offered, in seconds: 0 (no hold timer), or 3 and more. *Reset.*
-    pub hold_time: u16,
-    /// KEEPALIVE interval in seconds; a third of the negotiated hold time where absent. *Reset.*
-    pub keepalive: Option<u16>,
+    /// Hold time offered. *Reset.*
+    pub hold_time: HoldTime,
+    /// KEEPALIVE interval in seconds; a third of the negotiated hold time where absent. *Live.*
+    pub keepalive: Option<NonZeroU16>,
     /// ConnectRetryTime: pause between attempts to connect. *Live.*
     pub connect_retry: Duration,
-    /// Shortest pause after a session that ended in error. *Live.*
-    pub idle_hold_min: Duration,
-    /// Longest pause after sessions that end in error again and again. *Live.*
-    pub idle_hold_max: Duration,
-    /// Wait for the neighbour to connect, never connect. *Reset.*
+    /// How long to stay away from the neighbour after a failure. *Live.*
+    pub idle_hold: IdleHold,
+    /// Wait for the neighbour to connect, never connect. *Live.*
     pub passive: bool,
     /// Our end of the connection. *Reset.*
     pub local_address: Option<IpAddr>,
-    /// The neighbour's port, when we connect. *Reset.*
-    pub port: u16,
     /// TTL of an eBGP session that is more than one hop away; absent means directly connected. *Reset.*
     pub multihop_ttl: Option<u8>,
     /// What happens to routes on the way in. *Refresh.*
@@ -112,22 +113,21 @@ pub struct PeerConfig {
 }
 
 impl PeerConfig {
-    /// A neighbour with RFC 4271's suggestions where they are sane: hold time 90 s, connect retry 5 s with jitter,
-    /// IPv4 unicast, everything accepted and everything announced.
+    /// A neighbour with the usual timers (see [`PeerSettings::new`]), IPv4 unicast, everything accepted and everything
+    /// announced.
     #[must_use]
     pub fn new(remote_asn: RemoteAsn) -> Self {
+        let usual = PeerSettings::new(Asn(0), remote_asn, RouterId(0));
         Self {
             remote_asn,
             local_asn: None,
-            families: FamilySet::only(bgp_wire::Family::Ipv4Unicast),
-            hold_time: 90,
-            keepalive: None,
-            connect_retry: Duration::from_secs(5),
-            idle_hold_min: Duration::from_secs(1),
-            idle_hold_max: Duration::from_secs(60),
-            passive: false,
+            families: usual.families,
+            hold_time: usual.hold_time,
+            keepalive: usual.keepalive,
+            connect_retry: usual.connect_retry,
+            idle_hold: usual.idle_hold,
+            passive: usual.passive,
             local_address: None,
-            port: 179,
             multihop_ttl: None,
             import: Policy::Accept,
             export: Policy::Accept,
@@ -135,6 +135,21 @@ impl PeerConfig {
             next_hop_v4: None,
             next_hop_v6: None,
             description: String::new(),
+        }
+    }
+
+    /// What the session is told.
+    pub(crate) fn session(&self, asn: Asn, router_id: RouterId) -> PeerSettings {
+        PeerSettings {
+            local_asn: self.local_asn.unwrap_or(asn),
+            remote_asn: self.remote_asn,
+            local_router_id: router_id,
+            families: self.families,
+            hold_time: self.hold_time,
+            keepalive: self.keepalive,
+            connect_retry: self.connect_retry,
+            idle_hold: self.idle_hold,
+            passive: self.passive,
         }
     }
 }
@@ -231,18 +246,9 @@ pub enum Refusal {
     /// The neighbour's address cannot be that of a neighbour (unspecified, multicast, broadcast).
     #[error("{0} cannot be a neighbour's address")]
     PeerAddress(IpAddr),
-    /// A hold time of 1 or 2 seconds (RFC 4271 section 4.2).
-    #[error("hold time {0} s: it must be 0, or at least 3")]
-    HoldTime(u16),
-    /// AS 0 (RFC 7607).
-    #[error("AS 0 is reserved")]
-    AsnZero,
-    /// BGP Identifier 0 (RFC 6286).
-    #[error("BGP identifier 0.0.0.0 is not valid")]
-    RouterIdZero,
-    /// A neighbour without a family exchanges nothing.
-    #[error("no address family")]
-    NoFamily,
+    /// What the session would be told makes no sense.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
     /// The local address is of another IP version than the neighbour's.
     #[error("local address {0} is of another IP version than the neighbour")]
     LocalAddress(IpAddr),

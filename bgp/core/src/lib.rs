@@ -7,9 +7,17 @@
 //!
 //! *Absent on purpose:* `async`, locks, clocks, callbacks, globals.
 
+pub mod command;
+mod egress;
 pub mod outbox;
 pub mod peer_key;
 pub mod policy;
+pub mod query;
 pub mod rib;
 pub mod session;
+pub mod speaker;
+pub mod stats;
 pub mod time;
+
+// What this crate's API shows of the wire crate, so that an embedder need not depend on both.
+pub use bgp_wire::{Asn, Family, FamilySet, NextHop, Nlri, RouterId};

@@ -11,7 +11,7 @@ use std::time::Duration;
 use bgp_wire::{Asn, Family, FamilySet, NextHop, Nlri, RouterId};
 
 use crate::peer_key::PeerKey;
-use crate::rib::{AttrSet, Rung};
+use crate::rib::{AttrSet, PathRejected, Rung};
 use crate::session::State;
 use crate::stats::MessageCounts;
 
@@ -146,17 +146,6 @@ pub struct PathEntry {
     pub age: Duration,
     /// Why it may not become best, where that is so.
     pub rejected: Option<PathRejected>,
-}
-
-/// Why a path was kept out of the decision.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum PathRejected {
-    /// Import policy said so.
-    ImportPolicy,
-    /// Our AS number is in the AS path (RFC 4271 section 9.1.2).
-    AsLoop,
-    /// Our identifier is the ORIGINATOR_ID (RFC 4456 section 8).
-    OriginatorLoop,
 }
 
 /// Why a query cannot be answered.

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use crate::peer_key::{ConnId, PeerKey};
-use crate::session::{Link, State};
+use crate::session::{CloseReason, ConnectError, DownReason, Link, State};
 
 /// Everything that can happen to a speaker.
 #[derive(Debug)]
@@ -48,8 +48,14 @@ pub enum Input<'a> {
         /// Why.
         reason: CloseReason,
     },
-    /// Time has passed. To be given when [`Speaker::deadline`](super::Speaker::deadline) has come, and only after all
-    /// unread bytes have been: a hold timer never expires while its connection has something to say.
+    /// Whole messages of this connection have arrived and wait to be passed in. Said right before [`Input::Tick`] for
+    /// each such connection, it keeps the hold timer from expiring while the neighbour's words are merely unheard.
+    Unread {
+        /// Which connection.
+        conn: ConnId,
+    },
+    /// Time has passed. To be given when [`Speaker::deadline`](super::Speaker::deadline) has come, after
+    /// [`Input::Unread`] for every connection that has something to say.
     Tick,
 }
 
@@ -94,32 +100,6 @@ pub struct Transport {
     pub ttl: u8,
 }
 
-/// Why an attempt to connect failed.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum ConnectError {
-    /// Nobody listens there.
-    Refused,
-    /// No route to there.
-    Unreachable,
-    /// No answer in time.
-    TimedOut,
-    /// Our own address cannot be used.
-    LocalAddress,
-    /// Anything else the system may say.
-    Other,
-}
-
-/// Why a connection is gone.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum CloseReason {
-    /// The neighbour closed it.
-    ByPeer,
-    /// The neighbour reset it.
-    Reset,
-    /// Reading or writing failed.
-    Failed,
-}
-
 /// A change of a neighbour's state, for logs and status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerEvent {
@@ -136,8 +116,10 @@ pub enum PeerEventKind {
     State(State),
     /// The session is Established.
     Up,
-    /// The session ended, or an attempt failed; why, in words.
-    Down(String),
+    /// The session is no longer Established.
+    Down(DownReason),
+    /// An attempt or a connection ended before it was Established.
+    Failed(DownReason),
 }
 
 /// A reader of the change stream.

@@ -23,5 +23,5 @@
 mod io;
 mod settings;
 
-pub use io::{CloseReason, ConnectError, Input, Output, PeerEvent, PeerEventKind, SubscriberId, Transport};
+pub use io::{Input, Output, PeerEvent, PeerEventKind, SubscriberId, Transport};
 pub use settings::SpeakerSettings;

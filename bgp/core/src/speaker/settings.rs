@@ -18,6 +18,8 @@ pub struct SpeakerSettings {
     /// Seed of jitter and hashes. Equal inputs with an equal seed give equal output bytes; different processes should
     /// have different seeds, since peers choose what is hashed.
     pub seed: u64,
+    /// How many equal-cost next hops the change stream gives at most; at least 1.
+    pub multipath: usize,
     /// How long a configured neighbour that has never been up holds up `Converged`, counted from the first turn.
     pub convergence_grace: Duration,
     /// The longest that anything holds up `Converged`, counted from the first turn.
@@ -25,7 +27,7 @@ pub struct SpeakerSettings {
 }
 
 impl SpeakerSettings {
-    /// Settings with the usual times: a grace of 3 s, a deadline of 30 s.
+    /// Settings with the usual times (a grace of 3 s, a deadline of 30 s) and without multipath.
     #[must_use]
     pub fn new(instance: InstanceName, asn: Asn, router_id: RouterId, seed: u64) -> Self {
         Self {
@@ -33,6 +35,7 @@ impl SpeakerSettings {
             asn,
             router_id,
             seed,
+            multipath: 1,
             convergence_grace: Duration::from_secs(3),
             convergence_deadline: Duration::from_secs(30),
         }

@@ -1,0 +1,239 @@
+//! What an update group works with: the family's table and what all groups of the speaker share.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use bgp_wire::attr::{Canonical, encode};
+use bgp_wire::{Family, NextHop};
+use bytes::{Bytes, BytesMut};
+
+use super::adj_out::{Origin, Told};
+use super::edit::edit;
+use super::field::ExportKey;
+use super::group::GroupKey;
+use super::queue::{Queue, Scope};
+use crate::command::{Audience, Origination};
+use crate::policy::{Edits, Learned, Program, Route, Verdict, eval};
+use crate::rib::{AttrId, AttrSet, AttrStore, DestId, SourceId, Sources, Table};
+use crate::stats::SpeakerStats;
+
+/// What an update group works with.
+pub(crate) struct Cx<'a, K: ExportKey> {
+    pub(crate) table: &'a mut Table<K>,
+    pub(crate) attrs: &'a mut AttrStore,
+    pub(crate) sources: &'a Sources,
+    pub(crate) originations: &'a BTreeMap<K, Origination>,
+    pub(crate) scratch: &'a mut Scratch<K>,
+    pub(crate) stats: &'a mut SpeakerStats,
+}
+
+/// Memory that is used again from batch to batch.
+pub(crate) struct Scratch<K> {
+    pub(super) queue: Queue<K>,
+    pub(super) forms: Forms,
+    pub(super) buffer: BytesMut,
+    pub(super) chunks: Vec<(Bytes, u32, Scope)>,
+    pub(super) section: Section,
+}
+
+impl<K: Copy> Scratch<K> {
+    /// No memory yet.
+    pub(crate) fn new() -> Self {
+        Self {
+            queue: Queue::new(),
+            forms: Forms::new(),
+            buffer: BytesMut::new(),
+            chunks: Vec::new(),
+            section: Section::default(),
+        }
+    }
+
+    /// Forgets a batch.
+    pub(super) fn clear(&mut self) {
+        self.queue.clear();
+        self.forms.clear();
+    }
+}
+
+/// The policy of one direction, ready to run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Filter {
+    /// Everything passes unchanged.
+    #[default]
+    Accept,
+    /// Nothing passes.
+    Reject,
+    /// The program decides.
+    Program {
+        /// Which one.
+        program: Arc<Program>,
+        /// Its verdict may differ between prefixes of equal attributes.
+        by_prefix: bool,
+    },
+}
+
+impl Filter {
+    /// The filter that a program is.
+    pub(crate) fn new(program: Arc<Program>) -> Self {
+        let by_prefix = program.depends_on_prefix();
+        Self::Program { program, by_prefix }
+    }
+
+    /// Whether the verdict may differ between prefixes of equal attributes.
+    pub(crate) fn is_by_prefix(&self) -> bool {
+        match self {
+            Self::Accept | Self::Reject => false,
+            Self::Program { by_prefix, .. } => *by_prefix,
+        }
+    }
+
+    /// Runs the filter: no edits where nothing is to change, `None` where the route does not pass.
+    pub(crate) fn run(&self, route: &Route<'_>) -> Option<Option<Edits>> {
+        match self {
+            Self::Accept => Some(None),
+            Self::Reject => None,
+            Self::Program { program, .. } => match eval(program, route) {
+                Verdict::Accept(edits, _) => Some(Some(edits).filter(|edits| !edits.is_empty())),
+                Verdict::Reject(_) => None,
+            },
+        }
+    }
+}
+
+/// What export makes of a route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Form {
+    pub(crate) learned: Learned,
+    pub(crate) edits: Option<Edits>,
+}
+
+/// The forms of one batch, by number. The first three are those without edits, one for each origin.
+#[derive(Debug)]
+pub(crate) struct Forms {
+    list: Vec<Form>,
+    /// The verdict on the attribute set that came last: prefixes of one set come together.
+    last: Option<(AttrId, Learned, Option<u32>)>,
+}
+
+const PLAIN: [Learned; 3] = [Learned::Local, Learned::External, Learned::Internal];
+
+impl Forms {
+    fn new() -> Self {
+        Self { list: PLAIN.map(|learned| Form { learned, edits: None }).to_vec(), last: None }
+    }
+
+    /// The form of this number.
+    pub(crate) fn form(&self, number: u32) -> Option<&Form> {
+        self.list.get(number as usize)
+    }
+
+    fn number(&mut self, form: Form) -> u32 {
+        // Policies have few outcomes.
+        if let Some(at) = self.list.iter().position(|known| *known == form) {
+            return at as u32;
+        }
+        self.list.push(form);
+        self.list.len() as u32 - 1
+    }
+
+    /// Forgets the forms of a batch.
+    fn clear(&mut self) {
+        self.list.truncate(PLAIN.len());
+        self.last = None;
+    }
+}
+
+/// An attribute section being made; kept for its memory.
+#[derive(Debug, Default)]
+pub(crate) struct Section {
+    /// The attributes as they go into messages.
+    pub(crate) bytes: Vec<u8>,
+    four_octet: Vec<u8>,
+}
+
+impl<K: ExportKey> Cx<'_, K> {
+    /// The best path of a destination, as far as export cares.
+    #[inline]
+    pub(super) fn best(&self, dest: DestId) -> Option<Told> {
+        let best = self.table.best(dest)?;
+        Some(Told { attr: best.attrs, origin: self.origin(best.path.source()) })
+    }
+
+    #[inline]
+    fn origin(&self, source: SourceId) -> Origin {
+        match (self.sources.peer(source), self.sources.facts(source)) {
+            (Some(peer), Some(facts)) => Origin::from_peer(peer, facts.external),
+            _ => Origin::LOCAL,
+        }
+    }
+
+    /// What becomes of a route on its way to a group, as a number of the batch's forms; `None` if it is not told.
+    #[inline]
+    pub(super) fn judge_in_batch(&mut self, filter: &Filter, group: &GroupKey, key: K, route: Told) -> Option<u32> {
+        let learned = route.origin.learned();
+        if let Some((attr, from, verdict)) = self.scratch.forms.last
+            && attr == route.attr
+            && from == learned
+        {
+            return verdict;
+        }
+        let verdict = self.judge(filter, group, key, route).map(|form| self.scratch.forms.number(form));
+        if learned != Learned::Local && !filter.is_by_prefix() {
+            self.scratch.forms.last = Some((route.attr, learned, verdict));
+        }
+        verdict
+    }
+
+    /// What becomes of a route on its way to a group; `None` if it is not told.
+    pub(super) fn judge(&self, filter: &Filter, group: &GroupKey, key: K, told: Told) -> Option<Form> {
+        let attrs = self.attrs.set(told.attr);
+        let learned = told.origin.learned();
+        if !group.rules.admit(learned, attrs.facts()) || (learned == Learned::Local && !self.may_hear(group, key)) {
+            return None;
+        }
+        // Who is not alone has a policy that does not ask.
+        let neighbor = group.alone.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.address);
+        let edits = filter.run(&Route { nlri: key.into(), attrs, learned, neighbor })?;
+        let own = edits.as_ref().is_some_and(|edits| edits.next_hop_self);
+        group.rules.next_hop(learned, own, attrs.next_hop())?;
+        Some(Form { learned, edits })
+    }
+
+    fn may_hear(&self, group: &GroupKey, key: K) -> bool {
+        match self.originations.get(&key).map(|origination| &origination.audience) {
+            None | Some(Audience::All) => true,
+            Some(Audience::Ebgp) => group.rules.external,
+            Some(Audience::Ibgp) => !group.rules.external,
+            Some(Audience::Peers(peers)) => group.alone.is_some_and(|peer| peers.contains(&peer)),
+        }
+    }
+}
+
+/// Writes what a form makes of a route's attributes into `section`: all of them for IPv4 unicast, all but
+/// MP_REACH_NLRI for other families. Gives the next hop; `None` where there is none to tell.
+pub(crate) fn write_section(
+    group: &GroupKey,
+    form: &Form,
+    set: &AttrSet,
+    section: &mut Section,
+) -> Option<NextHop> {
+    let edited = form.edits.as_ref().map(|edits| edit(edits, set));
+    let canonical = edited.as_deref().unwrap_or_else(|| set.canonical());
+    let (own, med) = form.edits.as_ref().map_or((false, false), |edits| (edits.next_hop_self, edits.med.is_some()));
+    let next_hop = group.rules.next_hop(form.learned, own, set.next_hop())?;
+    let Section { bytes, four_octet } = section;
+    bytes.clear();
+    if group.rules.four_octet {
+        group.rules.write(canonical, form.learned, med, Some(next_hop), bytes);
+    } else {
+        four_octet.clear();
+        group.rules.write(canonical, form.learned, med, None, four_octet);
+        let own_field = match (group.rules.family, next_hop) {
+            (Family::Ipv4Unicast, NextHop::V4(address)) => Some(address),
+            (Family::Ipv4Unicast | Family::Ipv6Unicast, _) => None,
+        };
+        encode(Canonical(four_octet), own_field, false, bytes);
+    }
+    Some(next_hop)
+}

@@ -1,0 +1,161 @@
+//! What changes on the way out: who may hear of a route at all, the next hop, and the attributes.
+//!
+//! The rules are those of RFC 4271 section 5 (which attribute goes where), section 9.1.3 and RFC 1997 (what is not
+//! told), RFC 4456 (nothing from one internal peer to another; this speaker does not reflect).
+//!
+//! *Never:* looks at a prefix; that is policy's part.
+
+use std::net::Ipv4Addr;
+
+use bgp_wire::attr::{AttrFacts, AttrIter, FactFlags, code};
+use bgp_wire::{Asn, EncodeOptions, Family, NextHop};
+
+use crate::command::NextHopMode;
+use crate::policy::Learned;
+
+/// Everything the export of a route depends on beside the route and policy: the part of a session that counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Rules {
+    pub(crate) family: Family,
+    /// The peer is in another AS.
+    pub(crate) external: bool,
+    /// The AS number that the peer knows us by.
+    pub(crate) local_asn: Asn,
+    /// AS numbers are sent with four octets.
+    pub(crate) four_octet: bool,
+    /// The longest message the peer takes.
+    pub(crate) max_message: u16,
+    pub(crate) next_hop: NextHopMode,
+    /// Our own address as a next hop; absent where we have none of the family.
+    pub(crate) own: Option<NextHop>,
+}
+
+/// LOCAL_PREF of a route without one, on the way to an internal peer (RFC 4271 section 5.1.5 demands one).
+const DEFAULT_LOCAL_PREF: [u8; 7] = [0x40, code::LOCAL_PREF, 4, 0, 0, 0, 100];
+const AS_SEQUENCE: u8 = 2;
+
+impl Rules {
+    /// Whether a route from there and with these attributes may be told at all.
+    #[inline]
+    pub(crate) fn admit(&self, learned: Learned, facts: &AttrFacts) -> bool {
+        // RFC 4456 section 6: what an internal peer sent goes to external peers only.
+        if learned == Learned::Internal && !self.external {
+            return false;
+        }
+        // RFC 1997: without confederations the two of them end at the border of the AS.
+        let closed = facts.flags.has(FactFlags::NO_EXPORT) || facts.flags.has(FactFlags::NO_EXPORT_SUBCONFED);
+        !facts.flags.has(FactFlags::NO_ADVERTISE) && !(self.external && closed)
+    }
+
+    /// The next hop that is told; `None` where there is none of the right family, so that the route cannot be told.
+    /// `own` says that policy wants our own address.
+    pub(crate) fn next_hop(&self, learned: Learned, own: bool, current: Option<NextHop>) -> Option<NextHop> {
+        let keeps = match self.next_hop {
+            NextHopMode::Default => !self.external || learned == Learned::Local,
+            NextHopMode::SelfAddress => false,
+            NextHopMode::Keep => true,
+        };
+        let told = if keeps && !own { current.or(self.own) } else { self.own };
+        told.filter(|next_hop| match (self.family, next_hop) {
+            (Family::Ipv4Unicast, NextHop::V4(_)) | (Family::Ipv6Unicast, NextHop::V6 { .. }) => true,
+            (Family::Ipv4Unicast, NextHop::V6 { .. }) | (Family::Ipv6Unicast, NextHop::V4(_)) => false,
+        })
+    }
+
+    /// Writes the attributes of an UPDATE from a canonical set: all of them for IPv4 unicast, all but MP_REACH_NLRI for
+    /// other families. AS numbers have four octets still. `policy_med` says that the set's MED is our policy's.
+    ///
+    /// One pass, no allocation beyond `out`; codes stay in ascending order.
+    pub(crate) fn write(
+        &self,
+        canonical: &[u8],
+        learned: Learned,
+        policy_med: bool,
+        next_hop: Option<NextHop>,
+        out: &mut Vec<u8>,
+    ) {
+        let mut missing = Missing {
+            as_path: true,
+            next_hop: match next_hop {
+                Some(NextHop::V4(address)) if self.family == Family::Ipv4Unicast => Some(address),
+                Some(_) | None => None,
+            },
+            local_pref: !self.external,
+        };
+        for attr in AttrIter::new(canonical) {
+            missing.fill(attr.code, self, out);
+            match attr.code {
+                code::AS_PATH => {
+                    missing.as_path = false;
+                    if self.external { self.prepend(attr.value, out) } else { out.extend_from_slice(attr.raw) }
+                }
+                // RFC 4271 section 5.1.4: a MED that came from another AS does not leave ours.
+                code::MED if self.external && learned != Learned::Local && !policy_med => {}
+                // Sections 5.1.5 and RFC 4456 section 8: only inside the AS.
+                code::LOCAL_PREF | code::ORIGINATOR_ID | code::CLUSTER_LIST if self.external => {}
+                code::LOCAL_PREF => {
+                    missing.local_pref = false;
+                    out.extend_from_slice(attr.raw);
+                }
+                _ => out.extend_from_slice(attr.raw),
+            }
+        }
+        missing.fill(u8::MAX, self, out);
+    }
+
+    /// Writes an AS_PATH with our AS number in front (RFC 4271 section 5.1.2 b).
+    fn prepend(&self, path: &[u8], out: &mut Vec<u8>) {
+        let asn = self.local_asn.0.to_be_bytes();
+        let (joined, rest) = match path {
+            [AS_SEQUENCE, count, rest @ ..] if *count < u8::MAX => (count + 1, rest),
+            _ => (1, path),
+        };
+        match u8::try_from(rest.len() + 6) {
+            Ok(len) => out.extend_from_slice(&[0x40, code::AS_PATH, len]),
+            Err(_) => {
+                let [high, low] = ((rest.len() + 6) as u16).to_be_bytes();
+                out.extend_from_slice(&[0x50, code::AS_PATH, high, low]);
+            }
+        }
+        out.extend_from_slice(&[AS_SEQUENCE, joined]);
+        out.extend_from_slice(&asn);
+        out.extend_from_slice(rest);
+    }
+
+    /// How messages to these peers are written.
+    pub(crate) fn encoding(&self) -> EncodeOptions {
+        EncodeOptions { max_message: self.max_message, ..EncodeOptions::default() }
+    }
+}
+
+/// Attributes that the peer must get and the set does not hold, or not there.
+struct Missing {
+    as_path: bool,
+    next_hop: Option<Ipv4Addr>,
+    local_pref: bool,
+}
+
+impl Missing {
+    /// Writes those that belong before `code`.
+    #[inline]
+    fn fill(&mut self, code: u8, rules: &Rules, out: &mut Vec<u8>) {
+        if self.as_path && code > code::AS_PATH {
+            self.as_path = false;
+            if rules.external {
+                rules.prepend(&[], out);
+            } else {
+                out.extend_from_slice(&[0x40, code::AS_PATH, 0]);
+            }
+        }
+        if code > code::NEXT_HOP
+            && let Some(address) = self.next_hop.take()
+        {
+            out.extend_from_slice(&[0x40, code::NEXT_HOP, 4]);
+            out.extend_from_slice(&address.octets());
+        }
+        if self.local_pref && code > code::LOCAL_PREF {
+            self.local_pref = false;
+            out.extend_from_slice(&DEFAULT_LOCAL_PREF);
+        }
+    }
+}

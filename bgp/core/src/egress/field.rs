@@ -1,0 +1,61 @@
+//! Where in an UPDATE a family's prefixes stand: IPv4 unicast in fields of its own (RFC 4271 section 4.3), every other
+//! family in MP_REACH_NLRI and MP_UNREACH_NLRI (RFC 4760).
+
+use bgp_wire::{Ipv4Prefix, Ipv6Prefix, NextHop, PackError, Packed, PathId, UpdateWriter};
+
+use crate::rib::TableKey;
+
+/// A key that can be exported.
+pub(crate) trait ExportKey: TableKey {
+    /// Writes announcements and says into how many messages.
+    ///
+    /// # Errors
+    /// The attributes leave no room for a prefix; nothing has been written.
+    fn announce(
+        writer: &mut UpdateWriter<'_>,
+        attrs: &[u8],
+        next_hop: NextHop,
+        prefixes: impl Iterator<Item = Self>,
+    ) -> Result<u32, PackError>;
+
+    /// Writes withdrawals and says into how many messages.
+    fn withdraw(writer: &mut UpdateWriter<'_>, prefixes: impl Iterator<Item = Self>) -> u32;
+}
+
+fn plain<K>(prefix: K) -> (PathId, K) {
+    (PathId::NONE, prefix)
+}
+
+fn messages(packed: Packed) -> u32 {
+    packed.messages as u32
+}
+
+impl ExportKey for Ipv4Prefix {
+    fn announce(
+        writer: &mut UpdateWriter<'_>,
+        attrs: &[u8],
+        _: NextHop,
+        prefixes: impl Iterator<Item = Self>,
+    ) -> Result<u32, PackError> {
+        writer.announce_v4(attrs, prefixes.map(plain)).map(messages)
+    }
+
+    fn withdraw(writer: &mut UpdateWriter<'_>, prefixes: impl Iterator<Item = Self>) -> u32 {
+        messages(writer.withdraw_v4(prefixes.map(plain)))
+    }
+}
+
+impl ExportKey for Ipv6Prefix {
+    fn announce(
+        writer: &mut UpdateWriter<'_>,
+        attrs: &[u8],
+        next_hop: NextHop,
+        prefixes: impl Iterator<Item = Self>,
+    ) -> Result<u32, PackError> {
+        writer.announce_mp(attrs, next_hop, prefixes.map(plain)).map(messages)
+    }
+
+    fn withdraw(writer: &mut UpdateWriter<'_>, prefixes: impl Iterator<Item = Self>) -> u32 {
+        messages(writer.withdraw_mp(prefixes.map(plain)))
+    }
+}

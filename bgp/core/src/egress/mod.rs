@@ -1,0 +1,29 @@
+//! From best paths to messages: what each neighbour is told of the Loc-RIB (Adj-RIB-Out of RFC 4271 section 3.2).
+//!
+//! - `group`: update groups, where peers that are told the same share all work
+//! - `export`: what changes on the way out
+//! - `field`: where in an UPDATE a family's prefixes stand
+//! - `adj_out`: what has been told
+//! - `queue`: pending prefixes, by attribute set
+//! - `ring`: encoded chunks that members read at their own pace
+//! - `edit`: what policy's edits make of an attribute set
+//! - `cx`: what a group works with, and policy on the way out
+//!
+//! *Absent on purpose:* sessions (a group knows its members by number and by what was negotiated), timers (changes
+//! coalesce because writers pull), route reflection.
+
+mod adj_out;
+mod cx;
+mod edit;
+mod export;
+mod field;
+mod group;
+mod queue;
+mod ring;
+
+pub(crate) use adj_out::{AdjOut, Told};
+pub(crate) use cx::{Cx, Filter, Form, Scratch, write_section};
+pub(crate) use edit::edit;
+pub(crate) use export::Rules;
+pub(crate) use field::ExportKey;
+pub(crate) use group::{Group, GroupKey, Moved, Next, release_step};

@@ -1,0 +1,279 @@
+//! One neighbour: its session and its numbers; what happens when it connects, comes up and goes down.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bgp_wire::{Family, Negotiated, NextHop, PathId, RouteRefresh};
+
+use super::state::{Conn, Speaker, for_family};
+use super::{Output, PeerEventKind, Transport};
+use crate::command::PeerConfig;
+use crate::egress::{Filter, GroupKey, Rules};
+use crate::outbox::Outbox;
+use crate::peer_key::{ConnId, PeerIx, PeerKey};
+use crate::rib::{PeerSource, SourceId};
+use crate::session::{self, CloseReason, ConnectError, Direction, DownReason, Link, Peer, State};
+use crate::stats::MessageCounts;
+use crate::time::Instant;
+
+/// One neighbour.
+pub(super) struct Neighbour {
+    pub(super) key: PeerKey,
+    pub(super) config: PeerConfig,
+    pub(super) session: Peer,
+    pub(super) disabled: bool,
+    /// The configuration has been deleted; what is left waits for its paths to be removed.
+    pub(super) gone: bool,
+    /// What was last told of the state.
+    pub(super) state: State,
+    /// The place in the speaker's list of deadlines.
+    pub(super) deadline: Option<Instant>,
+    /// The attempt to connect that is under way.
+    pub(super) dial: Option<ConnId>,
+    pub(super) up: Option<Up>,
+    /// Import policy.
+    pub(super) import: Filter,
+    pub(super) received: MessageCounts,
+    pub(super) sent: MessageCounts,
+    /// By family index.
+    pub(super) families: [FamilyState; Family::COUNT],
+}
+
+/// What holds while a session is Established.
+pub(super) struct Up {
+    pub(super) conn: ConnId,
+    pub(super) link: Link,
+    pub(super) negotiated: Arc<Negotiated>,
+    /// The source of its paths, where they have no path identifiers.
+    pub(super) source: SourceId,
+}
+
+/// One family at one neighbour.
+#[derive(Copy, Clone, Debug, Default)]
+pub(super) struct FamilyState {
+    pub(super) received: u64,
+    pub(super) accepted: u64,
+    pub(super) end_of_rib: bool,
+    /// The update group.
+    pub(super) group: Option<u32>,
+}
+
+impl Neighbour {
+    pub(super) fn new(key: PeerKey, config: PeerConfig, session: Peer, import: Filter) -> Self {
+        Self {
+            key,
+            config,
+            state: session.state(),
+            session,
+            disabled: false,
+            gone: false,
+            deadline: None,
+            dial: None,
+            up: None,
+            import,
+            received: MessageCounts::default(),
+            sent: MessageCounts::default(),
+            families: [FamilyState::default(); Family::COUNT],
+        }
+    }
+
+    /// How to connect to it.
+    fn transport(&self) -> Transport {
+        Transport { local: self.config.local_address, remote: self.key.socket(), ttl: self.ttl() }
+    }
+
+    /// TTL of packets to it: 1 where an external neighbour must be directly connected.
+    fn ttl(&self) -> u8 {
+        let ours = self.session.settings().local_asn;
+        let external = match self.config.remote_asn {
+            session::RemoteAsn::Is(asn) => asn != ours,
+            session::RemoteAsn::External => true,
+            session::RemoteAsn::Internal => false,
+        };
+        if external { self.config.multihop_ttl.unwrap_or(1) } else { 64 }
+    }
+
+    /// Our own address as a next hop of one family, on an established session: the one configured, or that of the
+    /// session.
+    fn own_next_hop(&self, family: Family, link: &Link) -> Option<NextHop> {
+        let local = link.local.ip().to_canonical();
+        match family {
+            Family::Ipv4Unicast => match (self.config.next_hop_v4, local) {
+                (Some(address), _) | (None, IpAddr::V4(address)) => Some(NextHop::V4(address)),
+                (None, IpAddr::V6(_)) => None,
+            },
+            Family::Ipv6Unicast => match (self.config.next_hop_v6, local) {
+                (Some(global), _) => {
+                    let link_local = match local {
+                        IpAddr::V6(local) if local.is_unicast_link_local() => Some(local),
+                        IpAddr::V6(_) | IpAddr::V4(_) => None,
+                    };
+                    Some(NextHop::V6 { global, link_local })
+                }
+                (None, IpAddr::V6(local)) => {
+                    let link_local = local.is_unicast_link_local().then_some(local);
+                    Some(NextHop::V6 { global: local, link_local })
+                }
+                (None, IpAddr::V4(_)) => None,
+            },
+        }
+    }
+
+    /// The key of its update group in a family, if the family is exchanged.
+    pub(super) fn group_key(&self, family: Family, alone: bool) -> Option<GroupKey> {
+        let up = self.up.as_ref()?;
+        if !up.negotiated.families.contains(family) {
+            return None;
+        }
+        let rules = Rules {
+            family,
+            external: up.negotiated.ebgp,
+            local_asn: up.negotiated.local_asn,
+            four_octet: up.negotiated.four_octet,
+            max_message: up.negotiated.max_message,
+            next_hop: self.config.next_hop,
+            own: self.own_next_hop(family, &up.link),
+        };
+        Some(GroupKey { rules, policy: self.config.export.clone(), alone: alone.then_some(self.key) })
+    }
+}
+
+/// Connections.
+impl Speaker {
+    pub(super) fn accepted(&mut self, now: Instant, conn: ConnId, link: Link, out: &mut Outbox<Output>) {
+        let Some(peer) = self.expected(&link) else {
+            tracing::debug!(%conn, remote = %link.remote, "a connection from nobody we know");
+            out.push(Output::Close { conn });
+            return;
+        };
+        self.conns.insert(conn, Conn { peer, control: VecDeque::new(), idle: true, closing: false });
+        self.session(now, peer, session::Input::Connected(conn, link), out);
+    }
+
+    /// The neighbour whose connection this is: by address and zone, as it may come from any port. Of several
+    /// neighbours at one address the one that holds no connection yet is meant, or the first.
+    fn expected(&self, link: &Link) -> Option<PeerIx> {
+        let remote = PeerKey::from_socket(link.remote);
+        let from = remote.with_port(0);
+        let here = |peer: &&PeerIx| {
+            self.peer(**peer).is_some_and(|neighbour| {
+                let local = neighbour.config.local_address;
+                local.is_none_or(|local| local == link.local.ip().to_canonical())
+            })
+        };
+        let mut candidates = self
+            .by_key
+            .range(from..=remote.with_port(u16::MAX))
+            .filter(|(key, _)| key.address == remote.address && key.zone == remote.zone)
+            .map(|(_, peer)| peer)
+            .filter(here)
+            .copied();
+        let first = candidates.next()?;
+        let waits = |peer: PeerIx| self.peer(peer).is_some_and(|neighbour| neighbour.state < State::OpenSent);
+        if waits(first) { Some(first) } else { candidates.find(|peer| waits(*peer)).or(Some(first)) }
+    }
+
+    pub(super) fn connected(&mut self, now: Instant, conn: ConnId, link: Link, out: &mut Outbox<Output>) {
+        let Some(peer) = self.take_dial(conn) else {
+            out.push(Output::Close { conn });
+            return;
+        };
+        let link = Link { direction: Direction::Active, ..link };
+        self.conns.insert(conn, Conn { peer, control: VecDeque::new(), idle: true, closing: false });
+        self.session(now, peer, session::Input::Connected(conn, link), out);
+    }
+
+    pub(super) fn connect_failed(
+        &mut self,
+        now: Instant,
+        conn: ConnId,
+        reason: ConnectError,
+        out: &mut Outbox<Output>,
+    ) {
+        if let Some(peer) = self.take_dial(conn) {
+            self.session(now, peer, session::Input::ConnectFailed(reason), out);
+        }
+    }
+
+    fn take_dial(&mut self, conn: ConnId) -> Option<PeerIx> {
+        let ix = self.peers.iter().position(|peer| peer.as_ref().is_some_and(|peer| peer.dial == Some(conn)))?;
+        let peer = PeerIx(ix as u32);
+        self.peer_mut(peer)?.dial = None;
+        Some(peer)
+    }
+
+    pub(super) fn dial(&mut self, peer: PeerIx, out: &mut Outbox<Output>) {
+        self.dialled += 1;
+        let conn = ConnId::dialled(self.dialled);
+        if let Some(neighbour) = self.peer_mut(peer) {
+            neighbour.dial = Some(conn);
+            out.push(Output::Dial { conn, peer: neighbour.key, transport: neighbour.transport() });
+        }
+    }
+
+    pub(super) fn closed(&mut self, now: Instant, conn: ConnId, reason: CloseReason, out: &mut Outbox<Output>) {
+        if let Some(entry) = self.conns.remove(&conn)
+            && !entry.closing
+        {
+            self.session(now, entry.peer, session::Input::Closed(conn, reason), out);
+        }
+    }
+}
+
+/// Up and down.
+impl Speaker {
+    pub(super) fn up(
+        &mut self,
+        now: Instant,
+        peer: PeerIx,
+        conn: ConnId,
+        negotiated: Arc<Negotiated>,
+        out: &mut Outbox<Output>,
+    ) {
+        let Some(neighbour) = self.peers.get_mut(peer.index()).and_then(Option::as_deref_mut) else { return };
+        let Some(link) = neighbour.session.status().link else { return };
+        let facts = PeerSource {
+            external: negotiated.ebgp,
+            router_id: negotiated.remote_router_id,
+            address: neighbour.key.address,
+        };
+        self.shared.sources.peer_up(peer, facts);
+        let Some(source) = self.shared.sources.intern(peer, PathId::NONE) else { return };
+        let families = negotiated.families;
+        neighbour.up = Some(Up { conn, link, negotiated, source });
+        for state in &mut neighbour.families {
+            state.end_of_rib = false;
+        }
+        for family in families.iter() {
+            self.join_group(peer, family);
+        }
+        self.tell(peer, PeerEventKind::Up, out);
+        self.review_convergence(now);
+    }
+
+    pub(super) fn down(&mut self, now: Instant, peer: PeerIx, reason: DownReason, out: &mut Outbox<Output>) {
+        for family in Family::ALL {
+            self.leave_group(peer, family);
+        }
+        if let Some(neighbour) = self.peer_mut(peer)
+            && let Some(up) = neighbour.up.take()
+        {
+            // The routes count no more from this moment; the tables are rid of them slice by slice.
+            self.shared.sources.peer_lost(peer);
+            for family in up.negotiated.families.iter() {
+                for_family!(self, family, rib => rib.begin_review());
+            }
+        }
+        self.tell(peer, PeerEventKind::Down(reason), out);
+        self.review_convergence(now);
+    }
+
+    /// Puts an established neighbour into the update group that it belongs to.
+    pub(super) fn join_group(&mut self, peer: PeerIx, family: Family) {
+        let Some(neighbour) = self.peers.get_mut(peer.index()).and_then(Option::as_deref_mut) else { return };
+        let alone = self.policies.asks_for_neighbour(&neighbour.config.export) || self.named_by_origination(neighbour.key);
+        let _ = alone;
+        todo!()
+    }
+}

@@ -1,0 +1,285 @@
+//! The speaker, and one turn of it.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use bgp_wire::{Asn, Family, Ipv4Prefix, Ipv6Prefix, RouterId};
+use bytes::Bytes;
+
+use super::family::FamilyRib;
+use super::neighbour::Neighbour;
+use super::policies::Policies;
+use super::stream::Subscriber;
+use super::{Input, Output, PeerEvent, PeerEventKind, SpeakerSettings};
+use crate::outbox::Outbox;
+use crate::peer_key::{ConnId, PeerIx, PeerKey};
+use crate::rib::{AttrStore, Sources};
+use crate::session;
+use crate::stats::SpeakerStats;
+use crate::time::Instant;
+
+/// A BGP speaker. See the [module](super).
+pub struct Speaker {
+    pub(super) settings: SpeakerSettings,
+    /// The first turn.
+    pub(super) started: Option<Instant>,
+    /// All local routes are in.
+    pub(super) loaded: bool,
+    /// By [`PeerIx`]. A neighbour that was deleted stays, without its key, until its paths are gone.
+    pub(super) peers: Vec<Option<Box<Neighbour>>>,
+    pub(super) by_key: BTreeMap<PeerKey, PeerIx>,
+    pub(super) conns: BTreeMap<ConnId, Conn>,
+    pub(super) dialled: u64,
+    /// When which neighbour's session wants to be called.
+    pub(super) deadlines: BTreeSet<(Instant, PeerIx)>,
+    pub(super) shared: Shared,
+    pub(super) v4: FamilyRib<Ipv4Prefix>,
+    pub(super) v6: FamilyRib<Ipv6Prefix>,
+    pub(super) policies: Policies,
+    pub(super) subscribers: Vec<Option<Subscriber>>,
+    /// By family index: its initial convergence has ended.
+    pub(super) converged: [bool; Family::COUNT],
+    session_out: Outbox<session::Output>,
+    woken: Vec<PeerIx>,
+}
+
+/// What every family's table and groups use.
+pub(super) struct Shared {
+    pub(super) attrs: AttrStore,
+    pub(super) sources: Sources,
+    pub(super) stats: SpeakerStats,
+}
+
+/// One transport connection, or one that is about to be closed.
+pub(super) struct Conn {
+    pub(super) peer: PeerIx,
+    /// Messages of the session, which go before any route.
+    pub(super) control: VecDeque<Bytes>,
+    /// The writer waits to be woken.
+    pub(super) idle: bool,
+    /// The session has done with it.
+    pub(super) closing: bool,
+}
+
+/// Does the same for the table of each family, or for that of one.
+macro_rules! for_family {
+    ($speaker:expr, $family:expr, $rib:ident => $body:expr) => {
+        match $family {
+            bgp_wire::Family::Ipv4Unicast => {
+                let $rib = &mut $speaker.v4;
+                $body
+            }
+            bgp_wire::Family::Ipv6Unicast => {
+                let $rib = &mut $speaker.v6;
+                $body
+            }
+        }
+    };
+}
+pub(super) use for_family;
+
+impl Speaker {
+    /// A speaker without neighbours and routes.
+    #[must_use]
+    pub fn new(settings: SpeakerSettings) -> Self {
+        let seed = settings.seed;
+        Self {
+            started: None,
+            loaded: false,
+            peers: Vec::new(),
+            by_key: BTreeMap::new(),
+            conns: BTreeMap::new(),
+            dialled: 0,
+            deadlines: BTreeSet::new(),
+            shared: Shared {
+                attrs: AttrStore::new(seed ^ 0x61_7474_7273),
+                sources: Sources::new(),
+                stats: SpeakerStats::default(),
+            },
+            v4: FamilyRib::new(seed ^ 0x7634),
+            v6: FamilyRib::new(seed ^ 0x7636),
+            policies: Policies::new(),
+            subscribers: Vec::new(),
+            converged: [false; Family::COUNT],
+            session_out: Outbox::new(),
+            woken: Vec::new(),
+            settings,
+        }
+    }
+
+    /// The speaker's own AS number and BGP Identifier.
+    #[must_use]
+    pub fn identity(&self) -> (Asn, RouterId) {
+        (self.settings.asn, self.settings.router_id)
+    }
+
+    /// Takes one input and appends what it leads to.
+    pub fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Outbox<Output>) {
+        self.started.get_or_insert(now);
+        match input {
+            Input::Accepted { conn, link } => self.accepted(now, conn, link, out),
+            Input::Connected { conn, link } => self.connected(now, conn, link, out),
+            Input::ConnectFailed { conn, reason } => self.connect_failed(now, conn, reason, out),
+            Input::Received { conn, messages } => self.received(now, conn, messages, out),
+            Input::Drained { conn } => self.set_idle(conn),
+            Input::Closed { conn, reason } => self.closed(now, conn, reason, out),
+            Input::Unread { conn } => {
+                if let Some(peer) = self.conns.get(&conn).map(|conn| conn.peer) {
+                    self.session(now, peer, session::Input::Unread(conn), out);
+                }
+            }
+            Input::Tick => self.tick(now, out),
+        }
+        self.settle(now, out);
+    }
+
+    /// When [`Input::Tick`] is next due.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        let sessions = self.deadlines.first().map(|(at, _)| *at);
+        match (sessions, self.convergence_deadline()) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    fn tick(&mut self, now: Instant, out: &mut Outbox<Output>) {
+        while let Some(&(at, peer)) = self.deadlines.first()
+            && at <= now
+        {
+            self.session(now, peer, session::Input::Tick, out);
+            // A session whose deadline does not move must not hold up the others.
+            if self.deadlines.first() == Some(&(at, peer)) {
+                self.deadlines.remove(&(at, peer));
+                if let Some(neighbour) = self.peer_mut(peer) {
+                    neighbour.deadline = None;
+                }
+            }
+        }
+        self.review_convergence(now);
+    }
+
+    pub(super) fn peer(&self, peer: PeerIx) -> Option<&Neighbour> {
+        self.peers.get(peer.index())?.as_deref()
+    }
+
+    pub(super) fn peer_mut(&mut self, peer: PeerIx) -> Option<&mut Neighbour> {
+        self.peers.get_mut(peer.index())?.as_deref_mut()
+    }
+
+    /// Passes an input to a neighbour's session and carries out what comes of it. True if the UPDATE passed in may
+    /// enter the RIB.
+    pub(super) fn session(
+        &mut self,
+        now: Instant,
+        peer: PeerIx,
+        input: session::Input<'_>,
+        out: &mut Outbox<Output>,
+    ) -> bool {
+        let mut actions = std::mem::take(&mut self.session_out);
+        if let Some(neighbour) = self.peer_mut(peer) {
+            neighbour.session.handle(now, input, &mut actions);
+        }
+        let deliver = self.carry_out(now, peer, &mut actions, out);
+        self.session_out = actions;
+        deliver
+    }
+
+    /// Carries out what a session asks for, and notes what has become of it.
+    pub(super) fn carry_out(
+        &mut self,
+        now: Instant,
+        peer: PeerIx,
+        actions: &mut Outbox<session::Output>,
+        out: &mut Outbox<Output>,
+    ) -> bool {
+        let mut deliver = false;
+        while let Some(action) = actions.pop() {
+            match action {
+                session::Output::Deliver => deliver = true,
+                session::Output::Connect => self.dial(peer, out),
+                session::Output::CancelConnect => {
+                    if let Some(conn) = self.peer_mut(peer).and_then(|neighbour| neighbour.dial.take()) {
+                        out.push(Output::Close { conn });
+                    }
+                }
+                session::Output::Send(conn, message) => {
+                    if let Some(neighbour) = self.peer_mut(peer) {
+                        neighbour.sent.count(message.kind, 1);
+                    }
+                    self.send(conn, message.bytes, out);
+                }
+                session::Output::Close(conn) => {
+                    if let Some(entry) = self.conns.get_mut(&conn) {
+                        entry.closing = true;
+                        out.push(Output::Close { conn });
+                    }
+                }
+                session::Output::Up { conn, negotiated } => self.up(now, peer, conn, negotiated, out),
+                session::Output::Refresh(refresh) => self.refresh_asked(peer, refresh),
+                session::Output::Down(reason) => self.down(now, peer, reason, out),
+                session::Output::Failed(reason) => self.tell(peer, PeerEventKind::Failed(reason), out),
+            }
+        }
+        self.note(peer, out);
+        deliver
+    }
+
+    /// Notes a session's new state and deadline.
+    fn note(&mut self, peer: PeerIx, out: &mut Outbox<Output>) {
+        let Some(neighbour) = self.peers.get_mut(peer.index()).and_then(Option::as_deref_mut) else { return };
+        let deadline = neighbour.session.deadline();
+        if deadline != neighbour.deadline {
+            if let Some(at) = neighbour.deadline {
+                self.deadlines.remove(&(at, peer));
+            }
+            if let Some(at) = deadline {
+                self.deadlines.insert((at, peer));
+            }
+            neighbour.deadline = deadline;
+        }
+        let state = neighbour.session.state();
+        if state != neighbour.state {
+            neighbour.state = state;
+            out.push(Output::Peer(PeerEvent { peer: neighbour.key, kind: PeerEventKind::State(state) }));
+        }
+    }
+
+    pub(super) fn tell(&self, peer: PeerIx, kind: PeerEventKind, out: &mut Outbox<Output>) {
+        if let Some(neighbour) = self.peer(peer) {
+            out.push(Output::Peer(PeerEvent { peer: neighbour.key, kind }));
+        }
+    }
+
+    /// Ends a turn: wakes whoever has something to read now.
+    pub(super) fn settle(&mut self, now: Instant, out: &mut Outbox<Output>) {
+        let _ = now;
+        let mut woken = std::mem::take(&mut self.woken);
+        self.v4.wake(&mut self.shared, self.loaded, &mut woken);
+        self.v6.wake(&mut self.shared, self.loaded, &mut woken);
+        for peer in woken.drain(..) {
+            let conn = self.peer(peer).and_then(|neighbour| neighbour.up.as_ref()).map(|up| up.conn);
+            if let Some(conn) = conn {
+                self.wake(conn, out);
+            }
+        }
+        self.woken = woken;
+        self.wake_subscribers(out);
+    }
+
+    /// Wakes a writer that waits for it.
+    pub(super) fn wake(&mut self, conn: ConnId, out: &mut Outbox<Output>) {
+        if let Some(entry) = self.conns.get_mut(&conn)
+            && entry.idle
+        {
+            entry.idle = false;
+            out.push(Output::Wake { conn });
+        }
+    }
+
+    fn send(&mut self, conn: ConnId, bytes: Bytes, out: &mut Outbox<Output>) {
+        if let Some(entry) = self.conns.get_mut(&conn) {
+            entry.control.push_back(bytes);
+            self.wake(conn, out);
+        }
+    }
+}
