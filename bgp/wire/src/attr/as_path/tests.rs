@@ -55,7 +55,7 @@ fn malformed_paths_are_treat_as_withdraw() {
 fn two_octet_paths_become_four_octet_paths() {
     let kept = canonical_of(two_octet(), &[0x40, 2, 6, 2, 2, 0xfd, 0xfc, 0, 7]);
     assert_eq!(kept.as_ref().as_path().to_string(), "65020 7");
-    assert_eq!(withdrawn_for(two_octet(), &[0x40, 2, 6, 2, 1, 0, 0, 0, 7]), Some((2, AttrProblem::Length)));
+    assert_eq!(withdrawn_for(two_octet(), &[0x40, 2, 6, 2, 1, 0, 7, 0, 7]), Some((2, AttrProblem::Length)));
 }
 
 /// What AS_PATH `short` and AS4_PATH `long` make together.
