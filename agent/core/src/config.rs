@@ -1,0 +1,65 @@
+//! Settings of the agent, parsed once by the embedder and never changed.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::model::NodeName;
+
+/// Settings of the engine.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// This node.
+    pub node: NodeName,
+    /// VPP, or `None` to speak BGP only.
+    pub vpp: Option<VppConfig>,
+    /// Which IP versions BGP sessions use.
+    pub mode: BgpMode,
+    /// BGP Identifier, where it shall not be the node's IPv4 address.
+    pub router_id: Option<Ipv4Addr>,
+    /// Node that has no IPv4 address and no explicit identifier: this one, derived from its name by the embedder.
+    pub fallback_router_id: Ipv4Addr,
+}
+
+impl Config {
+    /// Settings with their defaults for a node with VPP.
+    #[must_use]
+    pub fn new(node: NodeName) -> Self {
+        Self {
+            node,
+            vpp: Some(VppConfig::default()),
+            mode: BgpMode::DualStack,
+            router_id: None,
+            fallback_router_id: Ipv4Addr::new(192, 0, 0, 1),
+        }
+    }
+}
+
+/// Settings about VPP.
+#[derive(Clone, Debug)]
+pub struct VppConfig {
+    /// Name of the uplink in VPP; found by the node's address where absent.
+    pub uplink: Option<Arc<str>>,
+    /// How long VPP may be away before own prefixes are withdrawn.
+    pub loss_grace: Duration,
+    /// Most operations in flight.
+    pub window: usize,
+}
+
+impl Default for VppConfig {
+    fn default() -> Self {
+        Self { uplink: None, loss_grace: Duration::from_secs(5), window: 128 }
+    }
+}
+
+/// Which IP versions BGP sessions use.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub enum BgpMode {
+    /// Both, as far as the node has addresses.
+    #[default]
+    DualStack,
+    /// IPv4 only.
+    V4Only,
+    /// IPv6 only.
+    V6Only,
+}

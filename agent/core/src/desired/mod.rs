@@ -1,0 +1,19 @@
+//! What shall exist in VPP and in the speaker, by key, and who wants it.
+//!
+//! [`object`] names what can be wanted. [`store`] holds what is wanted of VPP together with what VPP is known to hold:
+//! a route is one entry for both, so a hundred thousand of them cost little. [`owners`] decides between several who
+//! want the same route.
+//!
+//! *Absent on purpose:* operations and their order (that is [`plan`](crate::plan)), and indices that VPP gave out as
+//! a way to refer to anything.
+
+mod object;
+mod owners;
+mod paths;
+mod prefix_map;
+mod store;
+
+pub use object::{BgpKey, BgpObject, IpipKey, ObjectKey, Owner, Path, Target, Uplink, VppKey, WayId};
+pub(crate) use paths::SetId;
+pub(crate) use prefix_map::PrefixMap;
+pub(crate) use store::{Actual, ObjectEntry, State, Store};

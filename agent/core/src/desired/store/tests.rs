@@ -1,0 +1,89 @@
+//! Owners and uses.
+
+use super::super::object::WayId;
+use super::*;
+
+fn key(prefix: &str) -> RouteKey {
+    RouteKey { table: TableId::MAIN, prefix: prefix.parse().unwrap() }
+}
+
+fn via(address: &str) -> Arc<[Path]> {
+    Arc::from([Path { to: Target::Gateway(address.parse().unwrap()), weight: 1 }])
+}
+
+fn tunnel(remote: &str) -> IpipKey {
+    IpipKey { local: "192.0.2.1".parse().unwrap(), remote: remote.parse().unwrap() }
+}
+
+fn desired(store: &Store, key: &RouteKey) -> Vec<Path> {
+    store.route(key).map(|e| store.sets.paths(e.desired).to_vec()).unwrap_or_default()
+}
+
+#[test]
+fn the_smaller_owner_has_the_route_and_the_other_gets_it_back() {
+    let mut store = Store::default();
+    let k = key("10.0.0.0/24");
+    store.edit(VppEdit::WantRoute(Owner::Destination, k, via("192.0.2.9")));
+    store.edit(VppEdit::WantRoute(Owner::Host, k, Arc::from([Path { to: Target::Drop, weight: 1 }])));
+    assert_eq!(desired(&store, &k)[0].to, Target::Drop);
+    // The loser may change its mind meanwhile.
+    store.edit(VppEdit::WantRoute(Owner::Destination, k, via("192.0.2.8")));
+    assert_eq!(desired(&store, &k)[0].to, Target::Drop);
+    store.edit(VppEdit::ReleaseRoute(Owner::Host, k));
+    assert_eq!(desired(&store, &k), via("192.0.2.8").to_vec());
+    store.edit(VppEdit::ReleaseRoute(Owner::Destination, k));
+    assert_eq!(desired(&store, &k), []);
+    assert_eq!(store.sets.len(), 0, "no set is kept without a user");
+    assert_eq!(store.touched.len(), 4, "only what changed is touched: {:?}", store.touched);
+}
+
+#[test]
+fn a_claim_can_be_taken_back() {
+    let mut store = Store::default();
+    let k = key("10.0.0.0/24");
+    store.edit(VppEdit::WantRoute(Owner::Way(WayId(1)), k, via("192.0.2.9")));
+    store.edit(VppEdit::WantRoute(Owner::Way(WayId(2)), k, via("192.0.2.9")));
+    store.edit(VppEdit::ReleaseRoute(Owner::Way(WayId(2)), k));
+    assert_eq!(desired(&store, &k), via("192.0.2.9").to_vec());
+    store.edit(VppEdit::ReleaseRoute(Owner::Way(WayId(2)), k));
+    store.edit(VppEdit::ReleaseRoute(Owner::Way(WayId(1)), k));
+    assert_eq!(store.sets.len(), 0);
+}
+
+#[test]
+fn a_tunnel_is_in_use_while_a_held_set_leads_into_it() {
+    let mut store = Store::default();
+    let (a, b) = (tunnel("192.0.2.2"), tunnel("192.0.2.3"));
+    let both: Arc<[Path]> =
+        Arc::from([Path { to: Target::Ipip(a), weight: 1 }, Path { to: Target::Ipip(b), weight: 1 }]);
+    let one: Arc<[Path]> = Arc::from([Path { to: Target::Ipip(a), weight: 1 }]);
+    let (both, one) = (store.sets.intern(&both), store.sets.intern(&one));
+    store.hold(both);
+    store.hold(both);
+    store.hold(one);
+    store.unhold(both);
+    assert!(store.tunnel_in_use(&a) && store.tunnel_in_use(&b));
+    store.unhold(both);
+    assert!(store.tunnel_in_use(&a) && !store.tunnel_in_use(&b));
+    store.unhold(one);
+    assert!(!store.tunnel_in_use(&a));
+    assert_eq!(store.touched, [VppKey::Object(ObjectKey::Ipip(b)), VppKey::Object(ObjectKey::Ipip(a))]);
+    store.hold(SetId::FOREIGN);
+    store.unhold(SetId::FOREIGN);
+}
+
+#[test]
+fn an_object_is_wanted_while_anyone_wants_it() {
+    let mut store = Store::default();
+    let k = ObjectKey::Ipip(tunnel("192.0.2.2"));
+    let (one, two) = (Owner::Way(WayId(1)), Owner::Way(WayId(2)));
+    for edit in
+        [VppEdit::Want(one, k), VppEdit::Want(one, k), VppEdit::Want(two, k), VppEdit::Release(one, k)]
+    {
+        store.edit(edit);
+    }
+    assert!(store.objects[&k].wanted());
+    store.edit(VppEdit::Release(two, k));
+    assert!(!store.objects[&k].wanted());
+    assert_eq!(store.touched.len(), 2);
+}

@@ -1,0 +1,336 @@
+//! One turn of the agent: the exhaustive list of who hears which event, in order, and then the follow-ups.
+//!
+//! The embedder passes events in with [`Engine::handle`], and then asks for what may leave: first
+//! [`Engine::next_vpp_ops`], then [`Engine::next_speaker_ops`], as many as its executors have free slots for. It
+//! calls again when an operation ended (that is an event), and at [`Engine::deadline`] with [`Event::Tick`].
+//!
+//! Gates between the parts are here too, since they concern all of them: nothing found in VPP is deleted before every
+//! source is in sync; peers come when the first complete picture is there; own prefixes go while VPP is away.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use bgp_core::rib::RibEvent;
+use bgp_core::time::Instant;
+use bgp_core::{Family, FamilySet};
+
+use crate::config::Config;
+use crate::effects::{Effects, Origin, StatusPatch};
+use crate::event::{Change, Event, SpeakerEvent, VppEvent};
+use crate::handler::{BgpHandler, ConnectivityHandler, Handler, HostHandler, PeerHandler, RoutingHandler};
+use crate::model::Condition;
+use crate::plan::{SpeakerOp, SpeakerPlan, VppOp, VppPlan, VppReport, VppState};
+
+/// The agent's decisions as one value. See the module's text.
+#[derive(Debug)]
+pub struct Engine {
+    config: Config,
+    peer: PeerHandler,
+    bgp: BgpHandler,
+    routing: RoutingHandler,
+    connectivity: ConnectivityHandler,
+    host: HostHandler,
+    vpp: Option<VppPlan>,
+    speaker: SpeakerPlan,
+    sources: Sources,
+    converged: FamilySet,
+    forwarding: Forwarding,
+    conditions: BTreeMap<(Origin, Arc<str>), Vec<Condition>>,
+    queue: VecDeque<Event>,
+    fx: Effects,
+}
+
+/// Which sources have given their first complete list.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sources {
+    /// Nodes.
+    pub nodes: bool,
+    /// BGPPeers.
+    pub peers: bool,
+    /// IPPools.
+    pub pools: bool,
+    /// BlockAffinities.
+    pub affinities: bool,
+    /// BGPConfigurations.
+    pub bgp_configs: bool,
+}
+
+impl Sources {
+    /// All of them have.
+    #[must_use]
+    pub const fn in_sync(&self) -> bool {
+        self.nodes && self.peers && self.pools && self.affinities && self.bgp_configs
+    }
+}
+
+/// Whether VPP can carry the traffic that own prefixes attract.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Forwarding {
+    /// Nothing has happened yet.
+    Unknown,
+    /// VPP is away, or not read or written yet, since then; what was announced before still is.
+    Away(Instant),
+    /// VPP has been away for too long: own prefixes are withdrawn.
+    Withheld,
+    /// VPP holds what it should, or there is none to hold anything.
+    Ready,
+}
+
+/// How the agent stands.
+#[derive(Clone, Debug)]
+pub struct Status {
+    /// Which sources are in sync.
+    pub sources: Sources,
+    /// Families whose initial convergence has ended.
+    pub converged: FamilySet,
+    /// Whether VPP can carry traffic.
+    pub forwarding: Forwarding,
+    /// VPP, where there is one.
+    pub vpp: Option<VppReport>,
+    /// Commands for the speaker are ready or under way.
+    pub speaker_busy: bool,
+    /// What is wrong with which object.
+    pub conditions: Vec<Condition>,
+}
+
+impl Status {
+    /// Every source is in sync, and VPP holds everything wanted.
+    #[must_use]
+    pub fn ready(&self) -> bool {
+        let vpp = self.vpp.as_ref().is_none_or(|vpp| vpp.state == VppState::Running && vpp.unsettled() == 0);
+        self.sources.in_sync() && self.forwarding == Forwarding::Ready && vpp && !self.speaker_busy
+    }
+}
+
+impl Engine {
+    /// An engine to which nothing has happened.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self {
+            peer: PeerHandler::new(&config),
+            bgp: BgpHandler::default(),
+            routing: RoutingHandler::new(&config),
+            connectivity: ConnectivityHandler::new(&config),
+            host: HostHandler::new(&config),
+            vpp: config.vpp.as_ref().map(|vpp| VppPlan::new(vpp.window)),
+            speaker: SpeakerPlan::default(),
+            sources: Sources::default(),
+            converged: FamilySet::EMPTY,
+            forwarding: Forwarding::Unknown,
+            conditions: BTreeMap::new(),
+            queue: VecDeque::new(),
+            fx: Effects::default(),
+            config,
+        }
+    }
+
+    /// Takes an event in, with everything that follows from it.
+    pub fn handle(&mut self, now: Instant, event: Event) {
+        self.queue.push_back(event);
+        self.run(now);
+    }
+
+    /// Appends at most `slots` operations for VPP, in the order in which they must be carried out.
+    pub fn next_vpp_ops(&mut self, now: Instant, slots: usize, out: &mut Vec<VppOp>) {
+        if let Some(vpp) = &mut self.vpp {
+            vpp.next_ops(now, slots, out);
+        }
+        self.run(now);
+    }
+
+    /// Appends at most `slots` commands for the speaker, in the order in which they must be carried out.
+    pub fn next_speaker_ops(&mut self, _now: Instant, slots: usize, out: &mut Vec<SpeakerOp>) {
+        self.speaker.next_ops(slots, out);
+    }
+
+    /// When [`Event::Tick`] is next due, if nothing else happens.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        let grace = match self.forwarding {
+            Forwarding::Away(since) => self.config.vpp.as_ref().map(|vpp| since + vpp.loss_grace),
+            Forwarding::Unknown | Forwarding::Withheld | Forwarding::Ready => None,
+        };
+        let vpp = self.vpp.as_ref().and_then(VppPlan::deadline);
+        [grace, vpp].into_iter().flatten().min()
+    }
+
+    /// How everything stands. Costs a walk over all objects.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        Status {
+            sources: self.sources,
+            converged: self.converged,
+            forwarding: self.forwarding,
+            vpp: self.vpp.as_ref().map(VppPlan::report),
+            speaker_busy: !self.speaker.idle(),
+            conditions: self.conditions().cloned().collect(),
+        }
+    }
+
+    /// Everything that is wrong with any object.
+    pub fn conditions(&self) -> impl Iterator<Item = &Condition> {
+        self.conditions.values().flatten()
+    }
+
+    fn run(&mut self, now: Instant) {
+        loop {
+            while let Some(event) = self.queue.pop_front() {
+                let mut fx = std::mem::take(&mut self.fx);
+                self.turn(now, &event, &mut fx);
+                self.apply(&mut fx);
+                self.fx = fx;
+            }
+            self.gates(now);
+            if self.queue.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// Who hears what, in order.
+    fn turn(&mut self, now: Instant, event: &Event, fx: &mut Effects) {
+        match event {
+            Event::Node(change) => {
+                self.sources.nodes |= is_resync(change);
+                self.host.on(now, change, fx);
+                self.routing.on(now, change, fx);
+                self.peer.on(now, change, fx);
+                self.connectivity.on(now, change, fx);
+            }
+            Event::Peer(change) => {
+                self.sources.peers |= is_resync(change);
+                self.peer.on(now, change, fx);
+            }
+            Event::Pool(change) => {
+                self.sources.pools |= is_resync(change);
+                self.bgp.on(now, change, fx);
+                self.connectivity.on(now, change, fx);
+            }
+            Event::Affinity(change) => {
+                self.sources.affinities |= is_resync(change);
+                self.routing.on(now, change, fx);
+            }
+            Event::BgpConfig(change) => {
+                self.sources.bgp_configs |= is_resync(change);
+                self.peer.on(now, change, fx);
+            }
+            Event::Rib(event) => {
+                if let RibEvent::Converged(family) = event {
+                    self.converged.insert(*family);
+                }
+                self.bgp.on(now, event, fx);
+            }
+            Event::Connectivity(change) => self.connectivity.on(now, change, fx),
+            Event::Address(change) => self.routing.on(now, change, fx),
+            Event::Fault(change) => self.fault(change, fx),
+            Event::Vpp(event) => self.vpp_event(now, event),
+            Event::Speaker(SpeakerEvent::Done(id, result)) => self.speaker.done(*id, result.clone()),
+            Event::Tick => {}
+        }
+    }
+
+    fn apply(&mut self, fx: &mut Effects) {
+        if let Some(vpp) = &mut self.vpp {
+            vpp.edit(fx.vpp.drain(..));
+        }
+        fx.vpp.clear();
+        self.speaker.edit(fx.bgp.drain(..));
+        for StatusPatch { origin, subject, conditions } in fx.status.drain(..) {
+            if conditions.is_empty() {
+                self.conditions.remove(&(origin, subject));
+            } else {
+                self.conditions.insert((origin, subject), conditions);
+            }
+        }
+        self.queue.append(&mut fx.then);
+    }
+
+    fn fault(&mut self, change: &Change<Arc<str>, Vec<Condition>>, fx: &mut Effects) {
+        match change {
+            Change::Resync(all) => {
+                self.conditions.retain(|(origin, _), _| *origin != Origin::Watcher);
+                for (subject, conditions) in all {
+                    fx.conditions(Origin::Watcher, subject, conditions.clone());
+                }
+            }
+            Change::Upsert(subject, conditions) => {
+                fx.conditions(Origin::Watcher, subject, conditions.clone())
+            }
+            Change::Delete(subject) => fx.conditions(Origin::Watcher, subject, Vec::new()),
+        }
+    }
+
+    fn vpp_event(&mut self, now: Instant, event: &VppEvent) {
+        let Some(vpp) = &mut self.vpp else { return };
+        match event {
+            VppEvent::Up(generation) => {
+                tracing::info!(generation = generation.0, "vpp connected");
+                vpp.up(now, *generation);
+            }
+            VppEvent::Done(id, result) => vpp.done(now, *id, result.clone()),
+            VppEvent::Interfaces(interfaces) => vpp.interfaces(interfaces),
+            VppEvent::Lost => {
+                vpp.lost();
+                if self.forwarding == Forwarding::Ready {
+                    tracing::warn!("vpp lost");
+                    self.forwarding = Forwarding::Away(now);
+                }
+            }
+            VppEvent::GraceOver => {
+                tracing::warn!("vpp is away for longer than its loss grace: own prefixes are withdrawn");
+                self.forwarding = Forwarding::Withheld;
+                self.speaker.set_originate(false);
+            }
+            VppEvent::Replayed => {
+                tracing::info!("vpp holds what it should");
+                self.forwarding = Forwarding::Ready;
+                self.speaker.set_originate(true);
+            }
+        }
+    }
+
+    /// Conditions between the parts, looked at after every turn; each costs a comparison.
+    fn gates(&mut self, now: Instant) {
+        if self.forwarding == Forwarding::Unknown {
+            self.forwarding = if self.vpp.is_some() { Forwarding::Away(now) } else { Forwarding::Ready };
+            self.speaker.set_originate(self.vpp.is_none());
+        }
+        if let (Forwarding::Away(since), Some(vpp)) = (self.forwarding, &self.config.vpp)
+            && now >= since + vpp.loss_grace
+        {
+            self.queue.push_back(Event::Vpp(VppEvent::GraceOver));
+            return;
+        }
+        let in_sync = self.sources.in_sync();
+        if let Some(vpp) = &mut self.vpp
+            && in_sync
+        {
+            if Family::ALL.into_iter().all(|family| self.converged.contains(family)) {
+                vpp.allow_deletes();
+            }
+            if vpp.take_replayed() {
+                self.queue.push_back(Event::Vpp(VppEvent::Replayed));
+                return;
+            }
+        }
+        match self.forwarding {
+            Forwarding::Ready | Forwarding::Withheld if in_sync => self.speaker.open_peers(),
+            Forwarding::Ready | Forwarding::Withheld | Forwarding::Unknown | Forwarding::Away(_) => {}
+        }
+        if let Some(conditions) = self.speaker.take_conditions() {
+            let key = (Origin::Speaker, Arc::from("refusals"));
+            if conditions.is_empty() {
+                self.conditions.remove(&key);
+            } else {
+                self.conditions.insert(key, conditions);
+            }
+        }
+    }
+}
+
+const fn is_resync<K, V>(change: &Change<K, V>) -> bool {
+    matches!(change, Change::Resync(_))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+//! Export policy from pools and blocks; best paths to connectivity.
+//!
+//! The built-in export rule, in this order: nothing inside a pool that forbids it; own blocks; nothing else inside own
+//! blocks, so no host routes; whatever is inside a pool; nothing else, so that this node is no transit between its
+//! neighbours. The sets that the policy reads belong to whoever knows their members: blocks to `routing`, pools to
+//! this handler. They and the policy exist before the first peer does.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bgp_core::policy::{
+    Condition, Default as Otherwise, Flow, PolicyDef, PolicyName, PrefixRange, SetName, StatementDef,
+};
+use bgp_core::rib::{NextHopSet, RibChange, RibEvent};
+use bgp_core::time::Instant;
+use bgp_core::{Family, NextHop};
+use ipnet::IpNet;
+
+use super::Handler;
+use crate::desired::{BgpObject, PrefixMap};
+use crate::effects::{BgpEdit, Effects};
+use crate::event::{Change, Event};
+use crate::model::{Connectivity, Hop, Pool, PoolName, RouteKey, TableId};
+use crate::plan::family;
+
+/// Name of the policy that every session exports by.
+pub(crate) const EXPORT_POLICY: &str = "calico-export";
+
+/// See the module's text.
+#[derive(Debug, Default)]
+pub(crate) struct BgpHandler {
+    pools: BTreeMap<PoolName, Pool>,
+    /// What has been told since the change stream started anew; `None` when it is not doing that.
+    replay: Option<PrefixMap<Arc<[Hop]>>>,
+    /// The last set of next hops and its form here: neighbouring changes mostly have the same.
+    last: Option<(NextHopSet, Arc<[Hop]>)>,
+}
+
+impl BgpHandler {
+    fn pool_sets(&self, fx: &mut Effects) {
+        for of in Family::ALL {
+            for (prefix, forbids) in [("pools", false), ("no-export", true)] {
+                let members = self
+                    .pools
+                    .values()
+                    .filter(|pool| family(&pool.cidr) == of && pool.disable_bgp_export == forbids);
+                let members = members.map(|pool| PrefixRange::or_longer(pool.cidr)).collect();
+                fx.bgp.push(BgpEdit::Put(BgpObject::PrefixSet(set_name(prefix, of), members)));
+            }
+        }
+    }
+
+    fn change(&mut self, change: &RibChange, fx: &mut Effects) {
+        let key = RouteKey { table: TableId::MAIN, prefix: IpNet::from(change.nlri) };
+        let reached = change.best.is_some() && !change.local;
+        let hops = if reached { self.hops(&change.hops) } else { Arc::from([]) };
+        match &mut self.replay {
+            Some(told) if hops.is_empty() => {
+                told.remove(&key.prefix);
+            }
+            Some(told) => {
+                told.insert(key.prefix, hops);
+            }
+            None if hops.is_empty() => fx.then.push_back(Event::Connectivity(Change::Delete(key))),
+            None => fx.then.push_back(Event::Connectivity(Change::Upsert(key, Connectivity { hops }))),
+        }
+    }
+
+    fn hops(&mut self, set: &NextHopSet) -> Arc<[Hop]> {
+        if let Some((last, hops)) = &self.last
+            && last == set
+        {
+            return Arc::clone(hops);
+        }
+        let hop = |hop: &NextHop| {
+            let address = match *hop {
+                NextHop::V4(address) => address.into(),
+                // The link-local one says nothing without its interface, which is not ours: VPP resolves the global.
+                NextHop::V6 { global, .. } => global.into(),
+            };
+            Hop { address, weight: 1 }
+        };
+        let mut hops: Vec<Hop> = set.as_slice().iter().map(hop).collect();
+        hops.sort_unstable();
+        hops.dedup();
+        let hops: Arc<[Hop]> = hops.into();
+        self.last = Some((set.clone(), Arc::clone(&hops)));
+        hops
+    }
+}
+
+impl Handler<Change<PoolName, Pool>> for BgpHandler {
+    fn on(&mut self, _now: Instant, event: &Change<PoolName, Pool>, fx: &mut Effects) {
+        match event {
+            Change::Resync(all) => self.pools = all.iter().cloned().collect(),
+            Change::Upsert(name, pool) => {
+                self.pools.insert(name.clone(), pool.clone());
+            }
+            Change::Delete(name) => {
+                self.pools.remove(name);
+            }
+        }
+        self.pool_sets(fx);
+        fx.bgp.push(BgpEdit::Put(BgpObject::Policy(PolicyName::new(EXPORT_POLICY), export_policy())));
+    }
+}
+
+impl Handler<RibEvent> for BgpHandler {
+    fn on(&mut self, _now: Instant, event: &RibEvent, fx: &mut Effects) {
+        match event {
+            RibEvent::Resync => self.replay = Some(PrefixMap::default()),
+            RibEvent::Change(change) => self.change(change, fx),
+            RibEvent::Replayed => {
+                let Some(told) = self.replay.take() else { return };
+                let route = |(prefix, hops): (IpNet, &Arc<[Hop]>)| {
+                    (RouteKey { table: TableId::MAIN, prefix }, Connectivity { hops: Arc::clone(hops) })
+                };
+                let all = told.iter().map(route).collect();
+                fx.then.push_back(Event::Connectivity(Change::Resync(all)));
+            }
+            // The engine counts it towards being in sync.
+            RibEvent::Converged(_) => {}
+        }
+    }
+}
+
+fn export_policy() -> PolicyDef {
+    let rules = [
+        ("no-export", Flow::Reject),
+        ("aggregated", Flow::Accept),
+        ("host", Flow::Reject),
+        ("pools", Flow::Accept),
+    ];
+    let statements = rules.into_iter().flat_map(|(set, then)| {
+        Family::ALL.map(|of| StatementDef {
+            when: vec![Condition::PrefixSet(set_name(set, of))],
+            apply: Vec::new(),
+            then,
+        })
+    });
+    PolicyDef { statements: statements.collect(), default: Otherwise::Reject }
+}
+
+fn set_name(prefix: &str, of: Family) -> SetName {
+    SetName::new(&match of {
+        Family::Ipv4Unicast => format!("{prefix}-v4"),
+        Family::Ipv6Unicast => format!("{prefix}-v6"),
+    })
+}
+
+/// The set of own blocks, which are announced.
+pub(super) fn block_set(of: Family, blocks: &[IpNet]) -> BgpObject {
+    let members = blocks.iter().map(|block| PrefixRange::exact(*block)).collect();
+    BgpObject::PrefixSet(set_name("aggregated", of), members)
+}
+
+/// The set of everything inside own blocks, which is not.
+pub(super) fn host_set(of: Family, blocks: &[IpNet]) -> BgpObject {
+    let members = blocks.iter().map(|block| PrefixRange::or_longer(*block)).collect();
+    BgpObject::PrefixSet(set_name("host", of), members)
+}
+
+#[cfg(test)]
+mod tests;

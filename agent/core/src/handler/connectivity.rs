@@ -1,0 +1,441 @@
+//! Destinations to objects of VPP: which provider carries the traffic, and what it needs.
+//!
+//! Destinations that have the same next hops and the same rule of encapsulation share one *way*: the provider is asked
+//! once for it, and a destination costs one number. When our node changes, each way is asked again and only the
+//! destinations of those that changed are edited; when a pool changes, only the destinations inside it are looked at.
+//!
+//! Nothing is wanted before the first complete lists of nodes and pools are in: a restart would otherwise take routes
+//! out of the tunnels they are in, and put them back.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bgp_core::time::Instant;
+use ipnet::IpNet;
+
+use super::Handler;
+use crate::config::Config;
+use crate::desired::{ObjectKey, Owner, Path, PrefixMap, WayId};
+use crate::effects::{Effects, Origin, VppEdit};
+use crate::event::Change;
+use crate::model::{
+    Condition, Connectivity, Encapsulation, Hop, Node, NodeName, ObjectRef, Pool, PoolName, RouteKey,
+    TableId, family_of,
+};
+use crate::provider::{DesiredSet, Facts, Flat, Ipip, Provider, Unserved};
+
+/// How a pool, or its absence, has traffic carried.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Carriage {
+    /// As it is.
+    Flat,
+    /// By IPIP, always.
+    Ipip,
+    /// By IPIP, to next hops outside our own subnet.
+    IpipCrossSubnet,
+    /// In a way that this agent cannot do.
+    Unsupported,
+}
+
+impl Carriage {
+    fn of(pool: &Pool) -> Self {
+        match (pool.ipip, pool.vxlan) {
+            (Encapsulation::Always, _) => Self::Ipip,
+            (Encapsulation::CrossSubnet, _) => Self::IpipCrossSubnet,
+            (Encapsulation::Never, Encapsulation::Never) => Self::Flat,
+            (Encapsulation::Never, Encapsulation::Always | Encapsulation::CrossSubnet) => Self::Unsupported,
+        }
+    }
+}
+
+/// A set of next hops under one rule of encapsulation, and what a provider said about it.
+#[derive(Debug)]
+struct Way {
+    carriage: Carriage,
+    hops: Arc<[Hop]>,
+    users: u32,
+    objects: BTreeSet<ObjectKey>,
+    routes: BTreeMap<RouteKey, Path>,
+    /// The paths of a destination; none where no provider serves it.
+    paths: Option<Arc<[Path]>>,
+}
+
+/// See the module's text.
+#[derive(Debug)]
+pub(crate) struct ConnectivityHandler {
+    me: NodeName,
+    node: Option<Node>,
+    pools: BTreeMap<PoolName, Pool>,
+    carriages: PrefixMap<Carriage>,
+    nodes_known: bool,
+    pools_known: bool,
+    /// Edits flow. They begin to when our node and all pools are known.
+    open: bool,
+    destinations: BTreeMap<TableId, PrefixMap<WayId>>,
+    ways: Vec<Option<Way>>,
+    free: Vec<u32>,
+    by_hops: BTreeMap<(Carriage, Arc<[Hop]>), WayId>,
+}
+
+impl ConnectivityHandler {
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            me: config.node.clone(),
+            node: None,
+            pools: BTreeMap::new(),
+            carriages: PrefixMap::default(),
+            nodes_known: false,
+            pools_known: false,
+            open: false,
+            destinations: BTreeMap::new(),
+            ways: Vec::new(),
+            free: Vec::new(),
+            by_hops: BTreeMap::new(),
+        }
+    }
+
+    /// How many destinations and ways there are.
+    #[cfg(test)]
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        (self.destinations.values().map(PrefixMap::len).sum(), self.by_hops.len())
+    }
+
+    fn carriage(&self, prefix: &IpNet) -> Carriage {
+        self.carriages.covering(prefix).map_or(Carriage::Flat, |(_, carriage)| *carriage)
+    }
+
+    fn put(&mut self, key: RouteKey, hops: &Arc<[Hop]>, fx: &mut Effects) {
+        if hops.is_empty() {
+            self.delete(key, fx);
+            return;
+        }
+        let way = self.way(self.carriage(&key.prefix), hops, fx);
+        let before = self.destinations.entry(key.table).or_default().insert(key.prefix, way);
+        if before == Some(way) {
+            return;
+        }
+        self.enter(way);
+        self.want(key, way, fx);
+        if let Some(before) = before {
+            self.leave(before, fx);
+        }
+    }
+
+    fn delete(&mut self, key: RouteKey, fx: &mut Effects) {
+        let Some(table) = self.destinations.get_mut(&key.table) else { return };
+        let Some(way) = table.remove(&key.prefix) else { return };
+        if self.open {
+            fx.vpp.push(VppEdit::ReleaseRoute(Owner::Destination, key));
+        }
+        self.leave(way, fx);
+    }
+
+    /// The destination's route shall have the paths of its way.
+    fn want(&self, key: RouteKey, way: WayId, fx: &mut Effects) {
+        if !self.open {
+            return;
+        }
+        fx.vpp.push(match self.at(way).and_then(|way| way.paths.as_ref()) {
+            Some(paths) => VppEdit::WantRoute(Owner::Destination, key, Arc::clone(paths)),
+            None => VppEdit::ReleaseRoute(Owner::Destination, key),
+        });
+    }
+
+    /// The number of a way; a new one is asked for at once.
+    fn way(&mut self, carriage: Carriage, hops: &Arc<[Hop]>, fx: &mut Effects) -> WayId {
+        // The key is built once per look-up: that is two words and a count, no allocation.
+        let key = (carriage, Arc::clone(hops));
+        if let Some(id) = self.by_hops.get(&key) {
+            return *id;
+        }
+        let way = Way {
+            carriage,
+            hops: Arc::clone(hops),
+            users: 0,
+            objects: BTreeSet::new(),
+            routes: BTreeMap::new(),
+            paths: None,
+        };
+        let at = self.free.pop().unwrap_or(self.ways.len() as u32);
+        match self.ways.get_mut(at as usize) {
+            Some(slot) => *slot = Some(way),
+            None => self.ways.push(Some(way)),
+        }
+        self.by_hops.insert(key, WayId(at));
+        self.ask(WayId(at), fx);
+        WayId(at)
+    }
+
+    fn at(&self, id: WayId) -> Option<&Way> {
+        self.ways.get(id.0 as usize)?.as_ref()
+    }
+
+    fn enter(&mut self, id: WayId) {
+        if let Some(Some(way)) = self.ways.get_mut(id.0 as usize) {
+            way.users += 1;
+        }
+    }
+
+    fn leave(&mut self, id: WayId, fx: &mut Effects) {
+        let Some(slot) = self.ways.get_mut(id.0 as usize) else { return };
+        let Some(way) = slot else { return };
+        way.users -= 1;
+        if way.users > 0 {
+            return;
+        }
+        if let Some(way) = slot.take() {
+            self.by_hops.remove(&(way.carriage, Arc::clone(&way.hops)));
+            self.free.push(id.0);
+            give_up(id, &way.objects, way.routes.keys(), fx);
+            if self.open && way.paths.is_none() {
+                fx.conditions(Origin::Connectivity, subject(&way), Vec::new());
+            }
+        }
+    }
+
+    /// Asks the providers about a way, and edits what is wanted for it. True where its paths are others than before.
+    fn ask(&mut self, id: WayId, fx: &mut Effects) -> bool {
+        let Some(node) = self.node.as_ref().filter(|_| self.open) else { return false };
+        let Some(Some(way)) = self.ways.get_mut(id.0 as usize) else { return false };
+        let answer = desired(way.carriage, &way.hops, node);
+        let (set, problem) = match answer {
+            Ok(set) => (set, None),
+            Err(problem) => (DesiredSet::default(), Some(problem)),
+        };
+        let objects: BTreeSet<ObjectKey> = set.objects.into_iter().collect();
+        let routes: BTreeMap<RouteKey, Path> = set.routes.into_iter().collect();
+        let mut paths = set.paths;
+        paths.sort_unstable();
+        paths.dedup();
+        let paths: Option<Arc<[Path]>> = (!paths.is_empty()).then(|| paths.into());
+        for key in objects.difference(&way.objects) {
+            fx.vpp.push(VppEdit::Want(Owner::Way(id), *key));
+        }
+        for (key, path) in &routes {
+            if way.routes.get(key) != Some(path) {
+                fx.vpp.push(VppEdit::WantRoute(Owner::Way(id), *key, Arc::from([*path])));
+            }
+        }
+        let gone: BTreeSet<ObjectKey> = way.objects.difference(&objects).copied().collect();
+        give_up(id, &gone, way.routes.keys().filter(|key| !routes.contains_key(key)), fx);
+        let (served, serves) = (way.paths.is_some(), paths.is_some());
+        let changed = way.paths != paths;
+        way.objects = objects;
+        way.routes = routes;
+        way.paths = paths;
+        if !serves || !served {
+            let conditions = problem.map(|problem| condition(&self.me, problem)).into_iter().collect();
+            fx.conditions(Origin::Connectivity, subject(way), conditions);
+        }
+        changed
+    }
+
+    /// Our node or the completeness of the lists changed.
+    fn node_changed(&mut self, fx: &mut Effects) {
+        if !self.open {
+            self.open_if_known(fx);
+            return;
+        }
+        // A node that vanished has no address, so nothing can be carried; what is in VPP stays wanted until the
+        // node says otherwise, as its object may be on its way back.
+        if self.node.is_none() {
+            return;
+        }
+        let ids: Vec<WayId> = self.by_hops.values().copied().collect();
+        let changed: BTreeSet<WayId> = ids.into_iter().filter(|id| self.ask(*id, fx)).collect();
+        if changed.is_empty() {
+            return;
+        }
+        for (table, destinations) in &self.destinations {
+            for (prefix, way) in destinations.iter() {
+                if changed.contains(way) {
+                    self.want(RouteKey { table: *table, prefix }, *way, fx);
+                }
+            }
+        }
+    }
+
+    fn open_if_known(&mut self, fx: &mut Effects) {
+        if self.open || !self.nodes_known || !self.pools_known || self.node.is_none() {
+            return;
+        }
+        self.open = true;
+        let ids: Vec<WayId> = self.by_hops.values().copied().collect();
+        for id in ids {
+            self.ask(id, fx);
+        }
+        for key in self.keys() {
+            if let Some(way) = self.destinations.get(&key.table).and_then(|table| table.get(&key.prefix)) {
+                self.want(key, *way, fx);
+            }
+        }
+    }
+
+    fn keys(&self) -> Vec<RouteKey> {
+        let tables = self.destinations.iter();
+        tables
+            .flat_map(|(table, all)| all.iter().map(|(prefix, _)| RouteKey { table: *table, prefix }))
+            .collect()
+    }
+
+    /// Looks again at every destination inside these prefixes.
+    fn carriage_changed(&mut self, inside: &BTreeSet<IpNet>, fx: &mut Effects) {
+        for outer in inside {
+            let keys: Vec<RouteKey> = self
+                .destinations
+                .iter()
+                .flat_map(|(table, all)| {
+                    all.inside(outer).into_iter().map(|prefix| RouteKey { table: *table, prefix })
+                })
+                .collect();
+            for key in keys {
+                let way = self.destinations.get(&key.table).and_then(|table| table.get(&key.prefix));
+                if let Some(hops) = way.and_then(|way| self.at(*way)).map(|way| Arc::clone(&way.hops)) {
+                    self.put(key, &hops, fx);
+                }
+            }
+        }
+    }
+
+    /// Rebuilds the carriage of each pool's prefix; where two pools have the same, the first name counts.
+    fn pools_changed(&mut self, fx: &mut Effects) {
+        let mut carriages = PrefixMap::default();
+        for pool in self.pools.values().rev() {
+            carriages.insert(pool.cidr, Carriage::of(pool));
+        }
+        let mut changed = BTreeSet::new();
+        for (prefix, carriage) in carriages.iter() {
+            if self.carriages.get(&prefix) != Some(carriage) {
+                changed.insert(prefix);
+            }
+        }
+        for (prefix, _) in self.carriages.iter() {
+            if carriages.get(&prefix).is_none() {
+                changed.insert(prefix);
+            }
+        }
+        self.carriages = carriages;
+        self.carriage_changed(&changed, fx);
+    }
+}
+
+/// Everything that must exist for a set of next hops.
+fn desired(carriage: Carriage, hops: &[Hop], node: &Node) -> Result<DesiredSet, Problem> {
+    let mut set = DesiredSet::default();
+    let facts = Facts { node };
+    for hop in hops {
+        let provider: &dyn Provider = match carriage {
+            Carriage::Flat => &Flat,
+            Carriage::Ipip => &Ipip,
+            Carriage::IpipCrossSubnet => match node.subnet(family_of(hop.address)) {
+                Some(subnet) if !subnet.contains(&hop.address) => &Ipip,
+                // A node without an address of the family has no subnet to cross; the route is good all the same.
+                Some(_) | None => &Flat,
+            },
+            Carriage::Unsupported => return Err(Problem::Unsupported),
+        };
+        provider.desired(*hop, facts, &mut set).map_err(Problem::Unserved)?;
+    }
+    Ok(set)
+}
+
+/// Why no provider serves a way.
+#[derive(Copy, Clone, Debug)]
+enum Problem {
+    Unserved(Unserved),
+    Unsupported,
+}
+
+fn condition(me: &NodeName, problem: Problem) -> Condition {
+    match problem {
+        Problem::Unserved(Unserved::NoLocalAddress(hop)) => {
+            let family = if hop.is_ipv4() { "IPv4" } else { "IPv6" };
+            Condition::error(
+                ObjectRef::new("Node", me.as_str()),
+                &format!("metadata.annotations.projectcalico.org/{family}Address"),
+                format!("no {family} address to tunnel from, so nothing behind {hop} is reached"),
+                format!("set the annotation to this node's {family} address and subnet length"),
+            )
+        }
+        Problem::Unsupported => Condition::error(
+            ObjectRef::new("IPPool", "(all with vxlanMode)"),
+            "spec.vxlanMode",
+            "VXLAN is not supported yet, so routes of this pool are not installed",
+            "use ipipMode, or no encapsulation",
+        ),
+    }
+}
+
+fn subject(way: &Way) -> String {
+    let hops: Vec<String> = way.hops.iter().map(|hop| hop.address.to_string()).collect();
+    format!("{:?} {}", way.carriage, hops.join(" "))
+}
+
+fn give_up<'a>(
+    id: WayId,
+    objects: &BTreeSet<ObjectKey>,
+    routes: impl Iterator<Item = &'a RouteKey>,
+    fx: &mut Effects,
+) {
+    fx.vpp.extend(routes.map(|key| VppEdit::ReleaseRoute(Owner::Way(id), *key)));
+    // Settings before the tunnel they belong to.
+    fx.vpp.extend(objects.iter().rev().map(|key| VppEdit::Release(Owner::Way(id), *key)));
+}
+
+impl Handler<Change<RouteKey, Connectivity>> for ConnectivityHandler {
+    fn on(&mut self, _now: Instant, event: &Change<RouteKey, Connectivity>, fx: &mut Effects) {
+        match event {
+            Change::Resync(all) => {
+                let listed: BTreeSet<&RouteKey> = all.iter().map(|(key, _)| key).collect();
+                for key in self.keys() {
+                    if !listed.contains(&key) {
+                        self.delete(key, fx);
+                    }
+                }
+                for (key, connectivity) in all {
+                    self.put(*key, &connectivity.hops, fx);
+                }
+            }
+            Change::Upsert(key, connectivity) => self.put(*key, &connectivity.hops, fx),
+            Change::Delete(key) => self.delete(*key, fx),
+        }
+    }
+}
+
+impl Handler<Change<NodeName, Node>> for ConnectivityHandler {
+    fn on(&mut self, _now: Instant, event: &Change<NodeName, Node>, fx: &mut Effects) {
+        let node = match event {
+            Change::Resync(all) => {
+                self.nodes_known = true;
+                all.iter().find(|(name, _)| *name == self.me).map(|(_, node)| node.clone())
+            }
+            Change::Upsert(name, node) if *name == self.me => Some(node.clone()),
+            Change::Delete(name) if *name == self.me => None,
+            Change::Upsert(..) | Change::Delete(_) => return,
+        };
+        self.node = node;
+        self.node_changed(fx);
+    }
+}
+
+impl Handler<Change<PoolName, Pool>> for ConnectivityHandler {
+    fn on(&mut self, _now: Instant, event: &Change<PoolName, Pool>, fx: &mut Effects) {
+        match event {
+            Change::Resync(all) => {
+                self.pools_known = true;
+                self.pools = all.iter().cloned().collect();
+            }
+            Change::Upsert(name, pool) => {
+                self.pools.insert(name.clone(), pool.clone());
+            }
+            Change::Delete(name) => {
+                self.pools.remove(name);
+            }
+        }
+        self.pools_changed(fx);
+        self.open_if_known(fx);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,286 @@
+//! Which neighbours this node has: the mesh between nodes, and what BGPPeer objects ask for.
+//!
+//! Everyone who asks for a session is a *claimant*: a BGPPeer, or another node of the mesh. Claims are kept by remote
+//! address, in order of precedence: global object, node's object, the reverse half of an object, mesh; within a kind
+//! by name. The first claim of each port has the session; the mesh gives way to any other claim of the address.
+//! An event recomputes the claims of those that it can concern, and then only the addresses that they touch.
+//!
+//! Nothing is wanted before the first complete lists of nodes, peers and configurations are in: negative selectors
+//! match an empty cluster.
+
+mod claims;
+mod session;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use bgp_core::time::Instant;
+use bgp_core::{Asn, Family, RouterId};
+
+use super::Handler;
+use crate::config::{BgpMode, Config};
+use crate::desired::{BgpKey, BgpObject};
+use crate::effects::{BgpEdit, Effects, Origin};
+use crate::event::Change;
+use crate::model::{BgpConfig, BgpConfigName, Condition, DEFAULT_ASN, Node, NodeName, PeerName, PeerPort};
+use claims::{Claimant, Claims};
+use session::Compiled;
+
+/// See the module's text.
+#[derive(Debug)]
+pub(crate) struct PeerHandler {
+    cluster: Cluster,
+    peers: BTreeMap<PeerName, Compiled>,
+    claims: Claims,
+    nodes_known: bool,
+    peers_known: bool,
+    configs_known: bool,
+}
+
+/// What sessions are made from, besides BGPPeer objects.
+#[derive(Debug)]
+struct Cluster {
+    me: NodeName,
+    mode: BgpMode,
+    router_id: Option<std::net::Ipv4Addr>,
+    fallback_router_id: std::net::Ipv4Addr,
+    nodes: BTreeMap<NodeName, Node>,
+    by_address: BTreeMap<IpAddr, NodeName>,
+    configs: BTreeMap<BgpConfigName, BgpConfig>,
+}
+
+impl Cluster {
+    fn own(&self) -> Option<&Node> {
+        self.nodes.get(&self.me)
+    }
+
+    /// Our address of a family, where sessions of the family are wanted at all.
+    fn own_address(&self, family: Family) -> Option<IpAddr> {
+        let enabled = match self.mode {
+            BgpMode::DualStack => true,
+            BgpMode::V4Only => family == Family::Ipv4Unicast,
+            BgpMode::V6Only => family == Family::Ipv6Unicast,
+        };
+        self.own().filter(|_| enabled)?.address(family)
+    }
+
+    fn default_config(&self) -> Option<&BgpConfig> {
+        self.configs.get(&BgpConfigName::Default)
+    }
+
+    fn default_asn(&self) -> Asn {
+        self.default_config().and_then(|config| config.asn).filter(|asn| asn.0 != 0).unwrap_or(DEFAULT_ASN)
+    }
+
+    fn asn_of(&self, node: &Node) -> Asn {
+        node.asn.filter(|asn| asn.0 != 0).unwrap_or_else(|| self.default_asn())
+    }
+
+    fn own_asn(&self) -> Asn {
+        self.own().map_or_else(|| self.default_asn(), |node| self.asn_of(node))
+    }
+
+    fn port_of(&self, node: &NodeName) -> PeerPort {
+        let own = self.configs.get(&BgpConfigName::Node(node.clone())).and_then(|config| config.listen_port);
+        own.or_else(|| self.default_config()?.listen_port).unwrap_or(PeerPort::BGP)
+    }
+
+    fn mesh(&self) -> bool {
+        self.default_config().and_then(|config| config.mesh).unwrap_or(true)
+    }
+
+    /// The node that has this BGP address.
+    fn node_at(&self, address: IpAddr) -> Option<(&NodeName, &Node)> {
+        let name = self.by_address.get(&address)?;
+        self.nodes.get(name).map(|node| (name, node))
+    }
+
+    fn router_id(&self) -> RouterId {
+        let from_node = || self.own().and_then(|node| node.ipv4).map(|net| net.addr());
+        RouterId::from(self.router_id.or_else(from_node).unwrap_or(self.fallback_router_id))
+    }
+
+    fn index(&mut self) {
+        self.by_address = self
+            .nodes
+            .iter()
+            .rev()
+            .flat_map(|(name, node)| {
+                node.addresses().map(|address| (address, name.clone())).collect::<Vec<_>>()
+            })
+            .collect();
+    }
+}
+
+impl PeerHandler {
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            cluster: Cluster {
+                me: config.node.clone(),
+                mode: config.mode,
+                router_id: config.router_id,
+                fallback_router_id: config.fallback_router_id,
+                nodes: BTreeMap::new(),
+                by_address: BTreeMap::new(),
+                configs: BTreeMap::new(),
+            },
+            peers: BTreeMap::new(),
+            claims: Claims::default(),
+            nodes_known: false,
+            peers_known: false,
+            configs_known: false,
+        }
+    }
+
+    fn complete(&self) -> bool {
+        self.nodes_known && self.peers_known && self.configs_known
+    }
+
+    /// Computes every claim anew.
+    fn everything(&mut self, fx: &mut Effects) {
+        if !self.complete() {
+            return;
+        }
+        if self.cluster.own().is_some() {
+            let (asn, router_id) = (self.cluster.own_asn(), self.cluster.router_id());
+            fx.bgp.push(BgpEdit::Put(BgpObject::Identity { asn, router_id }));
+        }
+        let mut claimants: BTreeSet<Claimant> = self.claims.claimants().cloned().collect();
+        claimants.extend(self.peers.keys().cloned().map(Claimant::Peer));
+        claimants.extend(self.cluster.nodes.keys().cloned().map(Claimant::Mesh));
+        self.some(claimants, fx);
+    }
+
+    /// Computes the claims of some claimants anew, and brings the sessions of the addresses they touch in line.
+    fn some(&mut self, claimants: impl IntoIterator<Item = Claimant>, fx: &mut Effects) {
+        if !self.complete() {
+            return;
+        }
+        let mut addresses = BTreeSet::new();
+        for claimant in claimants {
+            let claims = match &claimant {
+                Claimant::Mesh(node) => session::mesh(&self.cluster, node),
+                Claimant::Peer(name) => match self.peers.get(name) {
+                    Some(peer) => {
+                        let mut conditions = peer.conditions.clone();
+                        let claims = peer.claims(name, &self.cluster, &mut conditions);
+                        fx.conditions(Origin::Peer, format!("BGPPeer {name}"), conditions);
+                        claims
+                    }
+                    None => {
+                        fx.conditions(Origin::Peer, format!("BGPPeer {name}"), Vec::new());
+                        Vec::new()
+                    }
+                },
+            };
+            self.claims.replace(claimant, claims, &mut addresses);
+        }
+        for address in addresses {
+            self.settle(address, fx);
+        }
+    }
+
+    /// Edits what the claims of one address say about its sessions.
+    fn settle(&mut self, address: IpAddr, fx: &mut Effects) {
+        let verdict = self.claims.settle(address);
+        for key in verdict.gone {
+            fx.bgp.push(BgpEdit::Delete(BgpKey::Peer(key)));
+        }
+        for (key, claim) in verdict.changed {
+            fx.bgp.push(BgpEdit::Put(BgpObject::Peer(key, claim.config, claim.origin)));
+        }
+        if verdict.conflicts_changed {
+            fx.conditions(Origin::Peer, format!("session {address}"), verdict.conflicts);
+        }
+    }
+
+    /// Who may claim something else because this node changed: itself in the mesh, and every object.
+    fn concerned(&self, node: &NodeName) -> Vec<Claimant> {
+        let peers = self.peers.keys().cloned().map(Claimant::Peer);
+        peers.chain([Claimant::Mesh(node.clone())]).collect()
+    }
+}
+
+impl Handler<Change<NodeName, Node>> for PeerHandler {
+    fn on(&mut self, _now: Instant, event: &Change<NodeName, Node>, fx: &mut Effects) {
+        let changed = match event {
+            Change::Resync(all) => {
+                self.nodes_known = true;
+                self.cluster.nodes = all.iter().cloned().collect();
+                None
+            }
+            Change::Upsert(name, node) => {
+                if self.cluster.nodes.insert(name.clone(), node.clone()).as_ref() == Some(node) {
+                    return;
+                }
+                Some(name)
+            }
+            Change::Delete(name) => {
+                if self.cluster.nodes.remove(name).is_none() {
+                    return;
+                }
+                Some(name)
+            }
+        };
+        self.cluster.index();
+        match changed {
+            Some(name) if *name != self.cluster.me => self.some(self.concerned(name), fx),
+            Some(_) | None => self.everything(fx),
+        }
+    }
+}
+
+impl Handler<Change<PeerName, crate::model::PeerSpec>> for PeerHandler {
+    fn on(&mut self, _now: Instant, event: &Change<PeerName, crate::model::PeerSpec>, fx: &mut Effects) {
+        match event {
+            Change::Resync(all) => {
+                self.peers_known = true;
+                self.peers = all
+                    .iter()
+                    .map(|(name, spec)| (name.clone(), Compiled::new(name, spec.clone())))
+                    .collect();
+                self.everything(fx);
+            }
+            Change::Upsert(name, spec) => {
+                self.peers.insert(name.clone(), Compiled::new(name, spec.clone()));
+                self.some([Claimant::Peer(name.clone())], fx);
+            }
+            Change::Delete(name) => {
+                self.peers.remove(name);
+                self.some([Claimant::Peer(name.clone())], fx);
+            }
+        }
+    }
+}
+
+impl Handler<Change<BgpConfigName, BgpConfig>> for PeerHandler {
+    fn on(&mut self, _now: Instant, event: &Change<BgpConfigName, BgpConfig>, fx: &mut Effects) {
+        match event {
+            Change::Resync(all) => {
+                self.configs_known = true;
+                self.cluster.configs = all.iter().cloned().collect();
+            }
+            Change::Upsert(name, config) => {
+                self.cluster.configs.insert(name.clone(), config.clone());
+            }
+            Change::Delete(name) => {
+                self.cluster.configs.remove(name);
+            }
+        }
+        let secret =
+            self.cluster.default_config().is_some_and(|config| config.mesh_password) && self.cluster.mesh();
+        let conditions = secret.then(|| {
+            Condition::error(
+                crate::model::ObjectRef::new("BGPConfiguration", "default"),
+                "spec.nodeMeshPassword",
+                "passwords are not supported yet, so the mesh has no sessions",
+                "remove nodeMeshPassword",
+            )
+        });
+        fx.conditions(Origin::Peer, "BGPConfiguration default", conditions.into_iter().collect());
+        self.everything(fx);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,25 @@
+//! Domain values: what watchers read, handlers reason about, and nothing else.
+//!
+//! A value here is already parsed and typed; where an object says something that makes no sense, the watcher or the
+//! handler adds a [`Condition`] and goes on with the rest of it.
+//!
+//! *Absent on purpose:* Kubernetes metadata, serialisation formats, and anything a target gave out (indices).
+
+mod affinity;
+mod bgp_config;
+mod condition;
+mod connectivity;
+mod name;
+mod node;
+mod peer;
+mod pool;
+
+pub use affinity::{Affinity, AffinityState};
+pub use bgp_config::{BgpConfig, BgpConfigName, DEFAULT_ASN};
+pub use condition::{Condition, Location, ObjectRef, Severity};
+pub use connectivity::{Connectivity, Hop, Origin, RouteKey, TableId};
+pub use name::{AffinityName, NodeName, PeerName, PoolName};
+pub use node::Node;
+pub(crate) use node::family_of;
+pub use peer::{NextHopChoice, PeerEndpoint, PeerPort, PeerSpec, SourceAddress};
+pub use pool::{Encapsulation, Pool};

@@ -1,0 +1,142 @@
+//! From a dump to what is known of VPP.
+//!
+//! Ours are: every route of our FIB source; tunnels that carry our tag; and tunnels from one of our addresses without
+//! any tag that are still down, because that is what a start interrupted between two requests leaves behind.
+//! Everything else is left alone, unless it is exactly what is wanted: then it is adopted.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use super::operation::TUNNEL_TAG;
+use crate::desired::{Actual, IpipKey, ObjectEntry, ObjectKey, Path, SetId, State, Store, Target};
+use crate::event::{Dump, DumpedTunnel, FibPath, FibPathKind, Interface, SwIfIndex};
+use crate::model::TableId;
+
+/// Forgets everything known of VPP: the connection is gone, or is about to be read anew.
+pub(super) fn forget(store: &mut Store) {
+    let mut held = Vec::new();
+    for table in store.routes.values_mut() {
+        table.retain(|_, entry| {
+            held.push(entry.actual);
+            if entry.state == State::InFlight {
+                held.push(entry.target);
+            }
+            entry.actual = SetId::NONE;
+            entry.state = State::Idle;
+            entry.attempts = 0;
+            entry.adopted = false;
+            entry.desired != SetId::NONE
+        });
+    }
+    store.routes.retain(|_, table| !table.is_empty());
+    for id in held {
+        store.unhold(id);
+    }
+    store.sets.forget_resolved();
+    store.objects.retain(|_, entry| {
+        entry.actual = Actual::Absent;
+        entry.state = State::Idle;
+        entry.attempts = 0;
+        entry.leaving = false;
+        entry.adopted = false;
+        entry.wanted()
+    });
+    store.touched.clear();
+}
+
+/// Takes in what VPP holds. The store must have been told to [`forget`] before.
+pub(super) fn merge(store: &mut Store, dump: &Dump) {
+    find_uplink(store, &dump.interfaces);
+    if let Some(id) = dump.fib_source {
+        store.objects.entry(ObjectKey::FibSource).or_default().actual = Actual::Source(id);
+    }
+    for (table, family) in &dump.tables {
+        store.objects.entry(ObjectKey::Table(*table, *family)).or_default().actual = Actual::Present;
+    }
+    let tunnels = merge_tunnels(store, dump);
+    for (key, paths) in &dump.routes {
+        let id = desired_form(store, &tunnels, paths);
+        let entry = store.found_route(*key);
+        entry.actual = id;
+        entry.adopted = entry.desired == SetId::NONE;
+        store.hold(id);
+    }
+}
+
+/// Looks for the uplink among VPP's interfaces. True where it is another one than before.
+pub(super) fn find_uplink(store: &mut Store, interfaces: &[Interface]) -> bool {
+    let found = store.uplink.as_ref().and_then(|uplink| {
+        interfaces.iter().find(|interface| match &uplink.name {
+            Some(name) => interface.name == *name,
+            None => interface.addresses.iter().any(|net| uplink.addresses.contains(&net.addr())),
+        })
+    });
+    let actual = found.map_or(Actual::Absent, |interface| Actual::Interface(interface.index));
+    let entry = store.objects.entry(ObjectKey::Uplink).or_default();
+    std::mem::replace(&mut entry.actual, actual) != actual
+}
+
+fn merge_tunnels(store: &mut Store, dump: &Dump) -> BTreeMap<SwIfIndex, IpipKey> {
+    let interfaces: BTreeMap<SwIfIndex, &Interface> = dump.interfaces.iter().map(|i| (i.index, i)).collect();
+    let mut tunnels = BTreeMap::new();
+    for tunnel in &dump.tunnels {
+        let key = IpipKey { local: tunnel.local, remote: tunnel.remote };
+        tunnels.insert(tunnel.index, key);
+        let Some(interface) = interfaces.get(&tunnel.index) else { continue };
+        let wanted = store.objects.get(&ObjectKey::Ipip(key)).is_some_and(ObjectEntry::wanted);
+        if !wanted && !is_ours(dump, tunnel, interface) {
+            continue;
+        }
+        let entry = store.objects.entry(ObjectKey::Ipip(key)).or_default();
+        entry.actual = Actual::Interface(tunnel.index);
+        entry.adopted = !wanted;
+        let mut setting = |key: ObjectKey, actual: Actual| {
+            // A setting nobody wants needs no entry: it goes with its tunnel.
+            if let Some(entry) = store.objects.get_mut(&key) {
+                entry.actual = actual;
+            }
+        };
+        if interface.tag.starts_with(TUNNEL_TAG) {
+            setting(ObjectKey::Tag(key), Actual::Present);
+        }
+        if interface.admin_up {
+            setting(ObjectKey::AdminUp(key), Actual::Present);
+        }
+        if let Some(lender) = interface.unnumbered {
+            setting(ObjectKey::Unnumbered(key), Actual::Interface(lender));
+        }
+        // VPP doesn't show whether GSO is on; asking twice does no harm.
+    }
+    tunnels
+}
+
+fn is_ours(dump: &Dump, tunnel: &DumpedTunnel, interface: &Interface) -> bool {
+    let ours =
+        |address: IpAddr| dump.interfaces.iter().any(|i| i.addresses.iter().any(|net| net.addr() == address));
+    let unfinished = || interface.tag.is_empty() && !interface.admin_up && ours(tunnel.local);
+    interface.tag.starts_with(TUNNEL_TAG) || unfinished()
+}
+
+/// The number of the set of paths that VPP shows, if it is one that could be wanted.
+fn desired_form(store: &mut Store, tunnels: &BTreeMap<SwIfIndex, IpipKey>, paths: &[FibPath]) -> SetId {
+    let form: Option<Vec<Path>> = paths
+        .iter()
+        .map(|path| {
+            let to = match path.kind {
+                FibPathKind::Attached(index) => Target::Ipip(*tunnels.get(&index)?),
+                FibPathKind::Recursive(address, TableId::MAIN) => Target::Gateway(address),
+                FibPathKind::Drop => Target::Drop,
+                FibPathKind::Recursive(..) | FibPathKind::Via(..) | FibPathKind::Other => return None,
+            };
+            Some(Path { to, weight: path.weight.max(1) })
+        })
+        .collect();
+    match form {
+        Some(mut form) if !form.is_empty() => {
+            form.sort_unstable();
+            store.sets.intern(&Arc::from(form))
+        }
+        Some(_) | None => SetId::FOREIGN,
+    }
+}

@@ -1,0 +1,152 @@
+//! How VPP stands, for people: counts by kind, and what is blocked by what.
+
+use std::collections::BTreeMap;
+
+use super::run::{Link, VppPlan};
+use crate::desired::{Actual, ObjectKey, SetId, State, VppKey};
+use crate::event::Generation;
+use crate::model::RouteKey;
+
+/// At most so many blocked objects are listed; the counts are complete.
+const LISTED: usize = 100;
+/// At most so many steps from an object to the cause of its being blocked.
+const DEPTH: usize = 8;
+
+/// How VPP stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VppReport {
+    /// What is known of the connection.
+    pub state: VppState,
+    /// Which connection it is; 0 before the first.
+    pub generation: Generation,
+    /// Operations in flight.
+    pub in_flight: usize,
+    /// One entry for each kind of object, by name.
+    pub kinds: Vec<(&'static str, KindCounts)>,
+    /// What is blocked, with reasons; the first hundred.
+    pub blocked: Vec<BlockedObject>,
+}
+
+impl VppReport {
+    /// How many objects are not as they shall be.
+    #[must_use]
+    pub fn unsettled(&self) -> usize {
+        self.kinds.iter().map(|(_, counts)| counts.pending + counts.blocked).sum()
+    }
+}
+
+/// What is known of the connection.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum VppState {
+    /// There is none.
+    Away,
+    /// What VPP holds is being read.
+    Reading,
+    /// What VPP holds is known.
+    Running,
+}
+
+/// Objects of one kind.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct KindCounts {
+    /// Wanted.
+    pub desired: usize,
+    /// Known to be in VPP, wanted or not.
+    pub present: usize,
+    /// On their way, coming or going.
+    pub pending: usize,
+    /// Unable to come or go: waiting for another object, failing, refused.
+    pub blocked: usize,
+}
+
+/// An object that cannot come or go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockedObject {
+    /// The object.
+    pub object: VppKey,
+    /// Why, followed to its cause.
+    pub reason: String,
+}
+
+impl VppPlan {
+    /// How VPP stands. Costs a walk over all objects.
+    pub(crate) fn report(&self) -> VppReport {
+        let mut kinds: BTreeMap<&'static str, KindCounts> = BTreeMap::new();
+        let mut blocked = Vec::new();
+        let mut count = |key: VppKey, state: State, desired: bool, present: bool, settled: bool| {
+            let kind = match key {
+                VppKey::Object(object) => object.kind(),
+                VppKey::Route(_) => "route",
+            };
+            let counts = kinds.entry(kind).or_default();
+            counts.desired += usize::from(desired);
+            counts.present += usize::from(present);
+            match state {
+                State::Waiting | State::Backoff | State::Rejected => {
+                    counts.blocked += 1;
+                    if blocked.len() < LISTED {
+                        blocked.push(BlockedObject { object: key, reason: self.reason(&key, DEPTH) });
+                    }
+                }
+                State::Idle | State::Held if settled => {}
+                State::Held => {}
+                State::Idle | State::Queued | State::InFlight => counts.pending += 1,
+            }
+        };
+        for (key, entry) in &self.store.objects {
+            let present = entry.actual != Actual::Absent;
+            // A setting without its tunnel, or one that stays until its tunnel goes, is as it should be.
+            let settled = entry.wanted() == present || !entry.wanted();
+            count(VppKey::Object(*key), entry.state, entry.wanted(), present, settled);
+        }
+        for (table, routes) in &self.store.routes {
+            for (prefix, entry) in routes.iter() {
+                let key = VppKey::Route(RouteKey { table: *table, prefix });
+                let (desired, present) = (entry.desired != SetId::NONE, entry.actual != SetId::NONE);
+                count(key, entry.state, desired, present, entry.desired == entry.actual);
+            }
+        }
+        VppReport {
+            state: match self.link {
+                Link::Down => VppState::Away,
+                Link::DumpDue(..) | Link::Dumping(..) => VppState::Reading,
+                Link::Running => VppState::Running,
+            },
+            generation: self.generation,
+            in_flight: self.in_flight(),
+            kinds: kinds.into_iter().collect(),
+            blocked,
+        }
+    }
+
+    /// Why an object is not as it should be; empty where nothing is known to be wrong.
+    fn reason(&self, key: &VppKey, depth: usize) -> String {
+        if let Some(failure) = self.failures.get(key) {
+            return failure.to_string();
+        }
+        let blocker = self.waiting.iter().find(|(_, keys)| keys.contains(key)).map(|(blocker, _)| *blocker);
+        match blocker {
+            Some(ObjectKey::Uplink) => match self.store.uplink.as_ref() {
+                Some(uplink) => match &uplink.name {
+                    Some(name) => format!("VPP has no interface named {name}"),
+                    None => {
+                        let addresses: Vec<String> =
+                            uplink.addresses.iter().map(ToString::to_string).collect();
+                        format!("no interface of VPP has this node's address ({})", addresses.join(", "))
+                    }
+                },
+                None => "this node's address is not known yet".to_owned(),
+            },
+            Some(blocker) => {
+                let cause =
+                    if depth > 0 { self.reason(&VppKey::Object(blocker), depth - 1) } else { String::new() };
+                if cause.is_empty() {
+                    format!("waits for {blocker}")
+                } else {
+                    format!("waits for {blocker}: {cause}")
+                }
+            }
+            None => String::new(),
+        }
+    }
+}

@@ -1,0 +1,491 @@
+//! The reconciler of VPP as a value: what is ready, in flight, retried, blocked.
+//!
+//! While VPP is away nothing is queued; when it is back a dump says what it holds, and every entry that differs is
+//! looked at. From then on only touched entries are. An entry has at most one operation in flight; what happens to it
+//! meanwhile is looked at when that ends. What is needed and absent is waited for by key, never polled.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use bgp_core::time::Instant;
+
+use super::actual;
+use super::backoff::pause;
+use super::diff::{Step, object_step, route_step};
+use super::operation::{OpId, VppAction, VppFailure, VppOp};
+use super::order::Rank;
+use crate::desired::{Actual, IpipKey, ObjectKey, SetId, State, Store, VppKey};
+use crate::effects::VppEdit;
+use crate::event::{Dump, Generation, Interface, SwIfIndex, VppReply};
+use crate::model::RouteKey;
+
+/// See the module's text.
+#[derive(Debug)]
+pub(crate) struct VppPlan {
+    pub(super) store: Store,
+    pub(super) link: Link,
+    pub(super) generation: Generation,
+    window: usize,
+    ready: [VecDeque<VppKey>; Rank::ALL.len()],
+    /// What each operation is for; for borrowed addresses also who lends them.
+    in_flight: BTreeMap<OpId, (VppKey, Option<SwIfIndex>)>,
+    retries: BTreeSet<(Instant, VppKey)>,
+    /// Who waits for an object to be there.
+    pub(super) waiting: BTreeMap<ObjectKey, BTreeSet<VppKey>>,
+    pub(super) failures: BTreeMap<VppKey, VppFailure>,
+    next_op: u64,
+    may_delete: bool,
+    /// A dump has been merged and not everything it asked for has been done.
+    replaying: bool,
+    /// Interfaces as last seen, among which the uplink is looked for.
+    interfaces: Vec<Interface>,
+}
+
+/// What is known of the connection.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) enum Link {
+    /// There is none.
+    Down,
+    /// A dump is due at this time, as soon as nothing is in flight; so many have failed.
+    DumpDue(Instant, u8),
+    /// A dump is out; so many have failed before.
+    Dumping(OpId, u8),
+    /// What VPP holds is known.
+    Running,
+}
+
+impl VppPlan {
+    pub(crate) fn new(window: usize) -> Self {
+        Self {
+            store: Store::default(),
+            link: Link::Down,
+            generation: Generation::default(),
+            window: window.max(1),
+            ready: Default::default(),
+            in_flight: BTreeMap::new(),
+            retries: BTreeSet::new(),
+            waiting: BTreeMap::new(),
+            failures: BTreeMap::new(),
+            next_op: 0,
+            may_delete: false,
+            replaying: false,
+            interfaces: Vec::new(),
+        }
+    }
+
+    /// Applies edits.
+    pub(crate) fn edit(&mut self, edits: impl Iterator<Item = VppEdit>) {
+        for edit in edits {
+            self.store.edit(edit);
+        }
+        self.drain_touched();
+    }
+
+    /// Every source has said what it wants: what is found in VPP and wanted by nobody may go from now on.
+    pub(crate) fn allow_deletes(&mut self) {
+        if self.may_delete {
+            return;
+        }
+        self.may_delete = true;
+        let held: Vec<VppKey> = self.all_keys(|state| state == State::Held);
+        for key in held {
+            self.touch(key);
+        }
+    }
+
+    /// A connection is up.
+    pub(crate) fn up(&mut self, now: Instant, generation: Generation) {
+        self.lost();
+        self.generation = generation;
+        self.link = Link::DumpDue(now, 0);
+    }
+
+    /// The connection is gone.
+    pub(crate) fn lost(&mut self) {
+        self.link = Link::Down;
+        self.clear_work();
+        actual::forget(&mut self.store);
+    }
+
+    fn clear_work(&mut self) {
+        self.ready.iter_mut().for_each(VecDeque::clear);
+        self.in_flight.clear();
+        self.retries.clear();
+        self.waiting.clear();
+        self.failures.clear();
+        self.interfaces.clear();
+        self.replaying = false;
+    }
+
+    /// The interfaces of VPP changed.
+    pub(crate) fn interfaces(&mut self, interfaces: &[Interface]) {
+        if self.link == Link::Running {
+            self.interfaces = interfaces.to_vec();
+            self.find_uplink();
+        }
+    }
+
+    fn find_uplink(&mut self) {
+        if !actual::find_uplink(&mut self.store, &self.interfaces) {
+            return;
+        }
+        self.wake(ObjectKey::Uplink);
+        let borrowers: Vec<ObjectKey> = self
+            .store
+            .objects
+            .keys()
+            .filter(|key| matches!(key, ObjectKey::Unnumbered(_)))
+            .copied()
+            .collect();
+        for key in borrowers {
+            self.touch(VppKey::Object(key));
+        }
+    }
+
+    /// Everything that VPP holds is read anew, as soon as nothing is in flight.
+    fn dump_again(&mut self, at: Instant) {
+        if self.link == Link::Running {
+            self.link = Link::DumpDue(at, 0);
+        }
+    }
+
+    /// An operation ended.
+    pub(crate) fn done(&mut self, now: Instant, id: OpId, result: Result<VppReply, VppFailure>) {
+        if let Link::Dumping(dump, failed) = self.link
+            && dump == id
+        {
+            match result {
+                Ok(VppReply::Dump(dump)) => self.dumped(&dump),
+                Ok(VppReply::Done | VppReply::SwIfIndex(_) | VppReply::FibSource(_)) | Err(_) => {
+                    let failed = failed.saturating_add(1);
+                    self.link = Link::DumpDue(now + pause(failed), failed);
+                }
+            }
+            return;
+        }
+        // Answers from before a loss find nothing here.
+        let Some((key, lender)) = self.in_flight.remove(&id) else { return };
+        match key {
+            VppKey::Route(route) => self.route_done(now, route, result),
+            VppKey::Object(object) => self.object_done(now, object, lender, result),
+        }
+        self.drain_touched();
+    }
+
+    fn dumped(&mut self, dump: &Dump) {
+        self.clear_work();
+        actual::forget(&mut self.store);
+        actual::merge(&mut self.store, dump);
+        self.interfaces.clone_from(&dump.interfaces);
+        self.store.touched.clear();
+        self.link = Link::Running;
+        self.replaying = true;
+        for key in self.all_keys(|_| true) {
+            self.touch(key);
+        }
+    }
+
+    fn route_done(&mut self, now: Instant, route: RouteKey, result: Result<VppReply, VppFailure>) {
+        let Some(entry) = self.store.route_mut(&route) else { return };
+        entry.state = State::Idle;
+        let (target, before) = (std::mem::replace(&mut entry.target, SetId::NONE), entry.actual);
+        match result {
+            Err(failure) if failure != VppFailure::Absent || target != SetId::NONE => {
+                self.store.unhold(target);
+                self.failed(now, VppKey::Route(route), failure, target == SetId::NONE);
+            }
+            Ok(_) | Err(_) => {
+                entry.actual = target;
+                entry.attempts = 0;
+                let settled = entry.desired == target;
+                if !settled {
+                    self.touch(VppKey::Route(route));
+                } else if target == SetId::NONE {
+                    self.store.forget_route(&route);
+                }
+                // The operation's own use of the target has become the route's.
+                self.store.unhold(before);
+            }
+        }
+    }
+
+    fn object_done(
+        &mut self,
+        now: Instant,
+        object: ObjectKey,
+        lender: Option<SwIfIndex>,
+        result: Result<VppReply, VppFailure>,
+    ) {
+        let key = VppKey::Object(object);
+        let Some(entry) = self.store.objects.get_mut(&object) else { return };
+        entry.state = State::Idle;
+        let leaving = std::mem::take(&mut entry.leaving);
+        let actual = match result {
+            Ok(_) | Err(VppFailure::Absent) if leaving => Actual::Absent,
+            Ok(VppReply::SwIfIndex(index)) | Err(VppFailure::Exists(index)) => Actual::Interface(index),
+            Ok(VppReply::FibSource(id)) => Actual::Source(id),
+            Ok(VppReply::Done | VppReply::Dump(_)) => lender.map_or(Actual::Present, Actual::Interface),
+            Err(failure) => {
+                self.failed(now, key, failure, leaving);
+                return;
+            }
+        };
+        entry.actual = actual;
+        entry.attempts = 0;
+        if let ObjectKey::Ipip(tunnel) = object {
+            self.tunnel_changed(tunnel, actual);
+        }
+        if actual != Actual::Absent {
+            self.wake(object);
+        }
+        self.touch(key);
+    }
+
+    /// A tunnel came or went: it has none of its settings then, and its index is another one.
+    fn tunnel_changed(&mut self, tunnel: IpipKey, actual: Actual) {
+        self.store.sets.forget_resolved();
+        for setting in settings(tunnel) {
+            if let Some(entry) = self.store.objects.get_mut(&setting) {
+                entry.actual = Actual::Absent;
+                if actual != Actual::Absent || !entry.wanted() {
+                    self.touch(VppKey::Object(setting));
+                }
+            }
+        }
+    }
+
+    fn failed(&mut self, now: Instant, key: VppKey, failure: VppFailure, leaving: bool) {
+        let state = match &failure {
+            // What shall go has no value that could change.
+            VppFailure::Rejected(_) | VppFailure::Unsupported(_) if leaving => State::Backoff,
+            VppFailure::Rejected(_) | VppFailure::Unsupported(_) => State::Rejected,
+            VppFailure::Retry(_) | VppFailure::Exists(_) | VppFailure::Absent => State::Backoff,
+            VppFailure::Unanswered => {
+                self.dump_again(now + pause(1));
+                State::Backoff
+            }
+        };
+        let mut attempts = 0;
+        self.with_state(&key, |at, tries| {
+            *at = state;
+            *tries = tries.saturating_add(1);
+            attempts = *tries;
+        });
+        if state == State::Backoff {
+            self.retries.insert((now + pause(attempts), key));
+        }
+        self.failures.insert(key, failure);
+    }
+
+    fn drain_touched(&mut self) {
+        while !self.store.touched.is_empty() {
+            for key in std::mem::take(&mut self.store.touched) {
+                self.touched(key);
+            }
+        }
+    }
+
+    /// The wish for an object changed: a refusal of the old wish means nothing any more.
+    fn touched(&mut self, key: VppKey) {
+        if key == VppKey::Object(ObjectKey::Uplink) {
+            if self.link == Link::Running {
+                self.find_uplink();
+            }
+            return;
+        }
+        self.with_state(&key, |_, attempts| *attempts = 0);
+        self.touch(key);
+    }
+
+    /// An entry is to be looked at.
+    fn touch(&mut self, key: VppKey) {
+        if self.link != Link::Running {
+            return;
+        }
+        let mut queue = false;
+        self.with_state(&key, |state, _| {
+            queue = !matches!(state, State::Queued | State::InFlight);
+            if queue {
+                *state = State::Queued;
+            }
+        });
+        if queue {
+            self.failures.remove(&key);
+            let wanted = match key {
+                VppKey::Object(object) => self.store.objects.get(&object).is_some_and(|entry| entry.wanted()),
+                VppKey::Route(_) => true,
+            };
+            if let Some(ready) = self.ready.get_mut(Rank::of(&key, wanted) as usize) {
+                ready.push_back(key);
+            }
+        }
+    }
+
+    /// Something that others wait for is there.
+    fn wake(&mut self, object: ObjectKey) {
+        for key in self.waiting.remove(&object).unwrap_or_default() {
+            let mut waits = false;
+            self.with_state(&key, |state, _| waits = *state == State::Waiting);
+            if waits {
+                self.touch(key);
+            }
+        }
+    }
+
+    fn with_state(&mut self, key: &VppKey, change: impl FnOnce(&mut State, &mut u8)) {
+        match key {
+            VppKey::Object(object) => {
+                if let Some(entry) = self.store.objects.get_mut(object) {
+                    change(&mut entry.state, &mut entry.attempts);
+                }
+            }
+            VppKey::Route(route) => {
+                if let Some(entry) = self.store.route_mut(route) {
+                    change(&mut entry.state, &mut entry.attempts);
+                }
+            }
+        }
+    }
+
+    fn all_keys(&self, which: impl Fn(State) -> bool) -> Vec<VppKey> {
+        let objects =
+            self.store.objects.iter().filter(|(_, e)| which(e.state)).map(|(k, _)| VppKey::Object(*k));
+        let routes = self.store.routes.iter().flat_map(|(table, routes)| {
+            let all = routes.iter().filter(|(_, e)| which(e.state));
+            all.map(|(prefix, _)| VppKey::Route(RouteKey { table: *table, prefix }))
+        });
+        objects.chain(routes).collect()
+    }
+
+    /// When something is due although nothing happens.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        match self.link {
+            Link::Down | Link::Dumping(..) => None,
+            Link::DumpDue(at, _) => self.in_flight.is_empty().then_some(at),
+            Link::Running => self.retries.first().map(|(at, _)| *at),
+        }
+    }
+
+    /// Appends at most `slots` operations that may leave now.
+    pub(crate) fn next_ops(&mut self, now: Instant, slots: usize, out: &mut Vec<VppOp>) {
+        let room = slots.min(self.window.saturating_sub(self.in_flight.len()));
+        match self.link {
+            Link::Down | Link::Dumping(..) => {}
+            Link::DumpDue(at, failed) => {
+                if now >= at && self.in_flight.is_empty() && room > 0 {
+                    let id = self.op_id();
+                    self.link = Link::Dumping(id, failed);
+                    out.push(VppOp { id, action: VppAction::Dump });
+                }
+            }
+            Link::Running => {
+                self.due_retries(now);
+                let full = out.len() + room;
+                while out.len() < full {
+                    let Some(key) = self.ready.iter_mut().find_map(VecDeque::pop_front) else { break };
+                    if let Some(action) = self.look_at(key) {
+                        let id = self.op_id();
+                        let lender = match &action {
+                            VppAction::SetUnnumbered { lender, .. } => Some(*lender),
+                            _ => None,
+                        };
+                        self.in_flight.insert(id, (key, lender));
+                        out.push(VppOp { id, action });
+                    }
+                }
+            }
+        }
+    }
+
+    fn due_retries(&mut self, now: Instant) {
+        while let Some(first) = self.retries.first().copied().filter(|(at, _)| *at <= now) {
+            self.retries.remove(&first);
+            let mut due = false;
+            self.with_state(&first.1, |state, _| due = *state == State::Backoff);
+            if due {
+                self.touch(first.1);
+            }
+        }
+    }
+
+    /// Takes the next step of an entry that was ready; an action where VPP has to be asked.
+    fn look_at(&mut self, key: VppKey) -> Option<VppAction> {
+        let step = match key {
+            VppKey::Route(route) => route_step(&mut self.store, route, self.may_delete),
+            VppKey::Object(object) => object_step(&self.store, object, self.may_delete),
+        };
+        let state = match &step {
+            Step::Settled | Step::Forget | Step::WaitForRoutes => State::Idle,
+            Step::Hold => State::Held,
+            Step::Wait(_) => State::Waiting,
+            Step::Emit { .. } => State::InFlight,
+        };
+        self.with_state(&key, |at, _| *at = state);
+        match step {
+            Step::Settled | Step::Hold | Step::WaitForRoutes => None,
+            Step::Forget => {
+                match key {
+                    VppKey::Route(route) => self.store.forget_route(&route),
+                    VppKey::Object(object) => {
+                        self.store.objects.remove(&object);
+                        self.wake(object);
+                    }
+                }
+                None
+            }
+            Step::Wait(blocker) => {
+                self.waiting.entry(blocker).or_default().insert(key);
+                None
+            }
+            Step::Emit { action, leaving } => {
+                match key {
+                    VppKey::Route(route) => {
+                        let target = self.store.route_mut(&route).map(|entry| {
+                            entry.target = if leaving { SetId::NONE } else { entry.desired };
+                            entry.target
+                        });
+                        if let Some(target) = target {
+                            self.store.hold(target);
+                        }
+                    }
+                    VppKey::Object(object) => {
+                        if let Some(entry) = self.store.objects.get_mut(&object) {
+                            entry.leaving = leaving;
+                        }
+                    }
+                }
+                Some(action)
+            }
+        }
+    }
+
+    fn op_id(&mut self) -> OpId {
+        self.next_op += 1;
+        OpId(self.next_op)
+    }
+
+    /// True once after a dump, when everything that it asked for has been done or has failed.
+    pub(crate) fn take_replayed(&mut self) -> bool {
+        let quiet = self.link == Link::Running && self.idle();
+        quiet && std::mem::take(&mut self.replaying)
+    }
+
+    /// Nothing is ready or in flight.
+    pub(crate) fn idle(&self) -> bool {
+        self.in_flight.is_empty() && self.ready.iter().all(VecDeque::is_empty)
+    }
+
+    /// How many operations are in flight.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight.len() + usize::from(matches!(self.link, Link::Dumping(..)))
+    }
+}
+
+/// The settings that a tunnel's interface carries.
+const fn settings(tunnel: IpipKey) -> [ObjectKey; 4] {
+    [
+        ObjectKey::Tag(tunnel),
+        ObjectKey::Unnumbered(tunnel),
+        ObjectKey::Gso(tunnel),
+        ObjectKey::AdminUp(tunnel),
+    ]
+}
