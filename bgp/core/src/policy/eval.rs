@@ -5,7 +5,7 @@
 
 use std::net::IpAddr;
 
-use bgp_wire::attr::{Canonical, Community, LargeCommunity};
+use bgp_wire::attr::{Community, LargeCommunity};
 use bgp_wire::{Asn, Nlri};
 use smallvec::SmallVec;
 
@@ -88,13 +88,12 @@ impl Edits {
 
     /// Whether the path carries the community, as edited so far.
     fn carries(&self, attrs: &AttrSet, community: Community) -> bool {
-        self.communities.contains(&community)
-            || Canonical::new(attrs.canonical()).communities().any(|own| own == community)
+        self.communities.contains(&community) || attrs.view().communities().any(|own| own == community)
     }
 
     fn carries_large(&self, attrs: &AttrSet, community: LargeCommunity) -> bool {
         self.large_communities.contains(&community)
-            || Canonical::new(attrs.canonical()).large_communities().any(|own| own == community)
+            || attrs.view().large_communities().any(|own| own == community)
     }
 }
 

@@ -14,8 +14,9 @@ use std::hash::BuildHasher;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use bgp_wire::NextHop;
-use bgp_wire::attr::AttrFacts;
+use bgp_wire::attr::{AttrFacts, Canonical, DecodeCtx};
+use bgp_wire::update::AttrKey;
+use bgp_wire::{AttrFault, NextHop, UpdateView, WireError};
 use foldhash::quality::FixedState;
 
 use super::index::Index;
@@ -55,16 +56,22 @@ pub struct AttrSet {
 }
 
 impl AttrSet {
-    /// A set outside any store, as tests and queries make them. `canonical` must be canonical and `facts` its facts.
+    /// A set outside any store. `canonical` must be in canonical form, and `facts` its facts.
     #[must_use]
     pub fn new(canonical: &[u8], next_hop: Option<NextHop>, facts: AttrFacts) -> Self {
         Self { bytes: canonical.into(), facts, next_hop }
     }
 
-    /// The attributes in canonical form: `bgp_wire::attr::Canonical` reads them.
+    /// The octets of the attributes in canonical form.
     #[must_use]
     pub fn canonical(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// The attributes, to be read.
+    #[must_use]
+    pub fn view(&self) -> Canonical<'_> {
+        Canonical(&self.bytes)
     }
 
     /// What the decision needs to know of them.
@@ -152,7 +159,8 @@ impl AttrStore {
         &mut self.next_hops
     }
 
-    /// The number of a set, with one reference for the caller. `facts` is asked for only if the set is new.
+    /// The number of a set in canonical form, with one reference for the caller. `facts` is asked for only if the set
+    /// is new.
     pub fn intern(
         &mut self,
         canonical: &[u8],
@@ -190,29 +198,48 @@ impl AttrStore {
         AttrId::from_index(at)
     }
 
-    /// The number of the set that `decode` makes of `raw`, with one reference for the caller; `decode` is not called
-    /// if the same bytes were decoded lately. `context` tells apart what the same bytes may mean.
+    /// The attribute sets of an UPDATE, with one reference each for the caller. The same octets, decoded without a
+    /// fault lately, are not decoded again.
     ///
     /// # Errors
-    /// What `decode` says; errors are not remembered.
-    pub fn intern_raw<E>(
-        &mut self,
-        raw: [&[u8]; 3],
-        context: u64,
-        decode: impl FnOnce(&mut Self) -> Result<(AttrId, Remember), E>,
-    ) -> Result<AttrId, E> {
-        let hash = self.hasher.hash_one((context, raw));
-        if let Some((id, generation)) = self.recent.find(hash, context, raw)
-            && self.slots[id.index()].generation == generation
+    /// A fault that ends the session.
+    pub fn from_update(&mut self, update: &UpdateView<'_>) -> Result<UpdateAttrs, WireError> {
+        let key = update.attr_key();
+        let hash = self.hasher.hash_one(key);
+        if let Some(found) = self.recent.find(hash, &key)
+            && found
+                .into_iter()
+                .flatten()
+                .all(|(id, generation)| self.slots[id.index()].generation == generation)
         {
-            self.slots[id.index()].refs += 1;
-            return Ok(id);
+            let [classic, multiprotocol] = found.map(|known| known.map(|(id, _)| id));
+            for id in [classic, multiprotocol].into_iter().flatten() {
+                self.retain(id, 1);
+            }
+            return Ok(UpdateAttrs { classic, multiprotocol, ..UpdateAttrs::default() });
         }
-        let (id, remember) = decode(self)?;
-        if remember == Remember::Yes {
-            self.recent.put(hash, context, raw, (id, self.slots[id.index()].generation), self.live);
+        let decoded = update.decode()?;
+        let mut sets = UpdateAttrs {
+            treat_as_withdraw: decoded.treat_as_withdraw,
+            discarded: decoded.discarded,
+            ..UpdateAttrs::default()
+        };
+        if sets.treat_as_withdraw.is_some() {
+            return Ok(sets);
         }
-        Ok(id)
+        if update.decode_ctx().classic {
+            sets.classic = Some(self.intern(&decoded.canonical, decoded.next_hop, || decoded.facts));
+        }
+        if let Some(reach) = update.mp_reach().filter(|reach| !reach.is_empty()) {
+            sets.multiprotocol =
+                Some(self.intern(&decoded.canonical, Some(reach.next_hop), || decoded.facts));
+        }
+        if sets.discarded.is_empty() {
+            let found = [sets.classic, sets.multiprotocol];
+            let found = found.map(|id| id.map(|id| (id, self.slots[id.index()].generation)));
+            self.recent.put(hash, &key, found, self.live);
+        }
+        Ok(sets)
     }
 
     /// Adds `n` references.
@@ -263,49 +290,53 @@ impl AttrStore {
     }
 }
 
-/// Whether the bytes just decoded may be taken for the same set the next time. What was decoded with a fault must be
-/// decoded again, so that the fault is seen again.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Remember {
-    /// They may.
-    Yes,
-    /// They may not.
-    No,
+/// The attribute sets of one UPDATE.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UpdateAttrs {
+    /// Of the prefixes in the UPDATE's own field; `None` if there are none.
+    pub classic: Option<AttrId>,
+    /// Of the prefixes in MP_REACH_NLRI; `None` if there are none.
+    pub multiprotocol: Option<AttrId>,
+    /// Why everything that the UPDATE announces counts as withdrawn; there are no sets then.
+    pub treat_as_withdraw: Option<AttrFault>,
+    /// Attributes that were dropped for a fault.
+    pub discarded: Vec<AttrFault>,
 }
 
-/// A bounded map from raw bytes to numbers: one place for each hash, the latest wins.
+/// A bounded map from the octets of an UPDATE to its attribute sets: one place for each hash, the latest wins.
 #[derive(Debug)]
 struct RawCache {
     /// A power of two.
     places: Vec<Option<RawEntry>>,
 }
 
+/// Sets with the generations of their slots, as in [`UpdateAttrs`].
+type Known = [Option<(AttrId, u32)>; 2];
+
 #[derive(Debug)]
 struct RawEntry {
     hash: u64,
-    context: u64,
-    raw: Box<[u8]>,
-    id: AttrId,
-    generation: u32,
+    ctx: DecodeCtx,
+    octets: Box<[u8]>,
+    known: Known,
 }
 
 impl RawCache {
     const SMALLEST: usize = 64;
     const LARGEST: usize = 16_384;
 
-    fn new() -> Self {
+    const fn new() -> Self {
         Self { places: Vec::new() }
     }
 
-    fn find(&self, hash: u64, context: u64, raw: [&[u8]; 3]) -> Option<(AttrId, u32)> {
+    fn find(&self, hash: u64, key: &AttrKey<'_>) -> Option<Known> {
         let at = hash as usize & self.places.len().checked_sub(1)?;
         let entry = self.places[at].as_ref()?;
-        (entry.hash == hash && entry.context == context && is_joined(&entry.raw, raw))
-            .then_some((entry.id, entry.generation))
+        (entry.hash == hash && entry.ctx == key.ctx() && key.is(&entry.octets)).then_some(entry.known)
     }
 
     /// `sets` is how many attribute sets there are: the cache grows with them up to its bound.
-    fn put(&mut self, hash: u64, context: u64, raw: [&[u8]; 3], to: (AttrId, u32), sets: usize) {
+    fn put(&mut self, hash: u64, key: &AttrKey<'_>, known: Known, sets: usize) {
         if self.places.len() < sets.clamp(Self::SMALLEST, Self::LARGEST) {
             let larger = (self.places.len() * 2).max(Self::SMALLEST);
             let old = std::mem::take(&mut self.places);
@@ -316,19 +347,10 @@ impl RawCache {
             }
         }
         let at = hash as usize & (self.places.len() - 1);
-        let (id, generation) = to;
-        self.places[at] = Some(RawEntry { hash, context, raw: raw.concat().into(), id, generation });
+        let octets = key.pieces().concat().into();
+        self.places[at] = Some(RawEntry { hash, ctx: key.ctx(), octets, known });
     }
 }
 
-/// Whether `whole` is `parts` one after the other.
-fn is_joined(whole: &[u8], parts: [&[u8]; 3]) -> bool {
-    let mut rest = whole;
-    for part in parts {
-        match rest.strip_prefix(part) {
-            Some(after) => rest = after,
-            None => return false,
-        }
-    }
-    rest.is_empty()
-}
+#[cfg(test)]
+mod tests;

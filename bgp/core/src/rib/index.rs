@@ -14,7 +14,7 @@
 pub const MAX_IDS: u32 = ID_MASK - 1;
 
 const SLOTS: usize = 1024;
-/// A page is split, or freed of its tombstones, beyond this fill.
+/// A page is split beyond this fill, or freed of its tombstones if there are many.
 const FILL: usize = 864;
 const ID_BITS: u32 = 26;
 const ID_MASK: u32 = (1 << ID_BITS) - 1;
@@ -100,7 +100,8 @@ impl Index {
         }
         let mut page = self.page_of(hash);
         while usize::from(self.pages[page].used) >= FILL {
-            if usize::from(self.pages[page].live) < FILL / 2 {
+            let tombstones = usize::from(self.pages[page].used - self.pages[page].live);
+            if tombstones > FILL / 4 {
                 self.pages[page].rebuild(&rehash);
             } else if !self.split(hash, &rehash) {
                 break;

@@ -25,7 +25,7 @@ pub mod source;
 pub mod table;
 pub mod trie;
 
-pub use attrs::{AttrId, AttrSet, AttrStore, Remember};
+pub use attrs::{AttrId, AttrSet, AttrStore, UpdateAttrs};
 pub use changes::CursorId;
 pub use decision::Rung;
 pub use event::{RibChange, RibEvent};

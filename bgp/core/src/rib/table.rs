@@ -472,7 +472,7 @@ impl Review {
             self.under_way = !self.wrapped && self.stop_at > 0;
             self.wrapped = true;
         }
-        if self.wrapped && self.next >= self.stop_at {
+        if len == 0 || self.wrapped && self.next >= self.stop_at {
             self.under_way = false;
         }
         let at = self.under_way.then_some(self.next)?;

@@ -1,1 +1,196 @@
+use super::*;
+use proptest::prelude::*;
+use std::net::Ipv4Addr;
 
+fn ip(last: u8) -> IpAddr {
+    Ipv4Addr::new(192, 0, 2, last).into()
+}
+
+/// A path that loses to each of the better ones below.
+fn plain() -> Candidate {
+    Candidate {
+        local: false,
+        local_pref: 100,
+        as_path_len: 3,
+        origin: 2,
+        med: 50,
+        neighbor_as: Some(Asn(65001)),
+        external: false,
+        cost: 10,
+        router_id: RouterId(20),
+        cluster_len: 2,
+        address: ip(9),
+        path_id: PathId(5),
+    }
+}
+
+/// One case for each rung: the better path is worse on every later rung.
+#[test]
+fn each_rung_decides_in_its_turn() {
+    let worse_later = |rung: Rung| {
+        // Worse than `plain` on every rung, then made equal on those before `rung`.
+        let mut c = Candidate {
+            local: false,
+            local_pref: 90,
+            as_path_len: 4,
+            origin: 3,
+            med: 60,
+            neighbor_as: Some(Asn(65001)),
+            external: false,
+            cost: 11,
+            router_id: RouterId(21),
+            cluster_len: 3,
+            address: ip(10),
+            path_id: PathId(6),
+        };
+        let p = plain();
+        for earlier in Rung::ALL.into_iter().filter(|&earlier| earlier < rung) {
+            match earlier {
+                Rung::Only | Rung::Local | Rung::External => {}
+                Rung::LocalPref => c.local_pref = p.local_pref,
+                Rung::AsPathLength => c.as_path_len = p.as_path_len,
+                Rung::Origin => c.origin = p.origin,
+                Rung::Med => c.med = p.med,
+                Rung::InteriorCost => c.cost = p.cost,
+                Rung::RouterId => c.router_id = p.router_id,
+                Rung::ClusterList => c.cluster_len = p.cluster_len,
+                Rung::PeerAddress => c.address = p.address,
+                Rung::PathId => c.path_id = p.path_id,
+            }
+        }
+        c
+    };
+    for rung in Rung::ALL {
+        let mut better = worse_later(rung);
+        match rung {
+            Rung::Only => continue,
+            Rung::Local => better.local = true,
+            Rung::LocalPref => better.local_pref = 101,
+            Rung::AsPathLength => better.as_path_len = 2,
+            Rung::Origin => better.origin = 1,
+            Rung::Med => better.med = 49,
+            Rung::External => better.external = true,
+            Rung::InteriorCost => better.cost = 9,
+            Rung::RouterId => better.router_id = RouterId(19),
+            Rung::ClusterList => better.cluster_len = 1,
+            Rung::PeerAddress => better.address = ip(8),
+            Rung::PathId => better.path_id = PathId(4),
+        }
+        for (candidates, best) in [([better, plain()], 0), ([plain(), better], 1)] {
+            let decision = decide(&candidates).unwrap();
+            assert_eq!((decision.best, decision.rung), (best, rung), "{rung}");
+            let both_equal = rung > Rung::InteriorCost;
+            assert_eq!(decision.equal.len(), if both_equal { 2 } else { 1 }, "{rung}");
+        }
+    }
+}
+
+#[test]
+fn a_path_alone_is_best_and_none_is_none() {
+    let decision = decide(&[plain()]).unwrap();
+    assert_eq!((decision.best, decision.rung, decision.equal.as_slice()), (0, Rung::Only, &[0][..]));
+    assert_eq!(decide(&[]), None);
+}
+
+#[test]
+fn med_is_compared_within_one_neighbouring_as_only() {
+    let low = Candidate { med: 1, router_id: RouterId(30), ..plain() };
+    let other_as = Candidate { med: 99, neighbor_as: Some(Asn(65002)), router_id: RouterId(1), ..plain() };
+    let decision = decide(&[low, other_as]).unwrap();
+    assert_eq!((decision.best, decision.rung), (1, Rung::RouterId));
+    let no_as = Candidate { med: 2, neighbor_as: None, ..plain() };
+    let no_as_either = Candidate { med: 3, neighbor_as: None, ..plain() };
+    assert_eq!(decide(&[no_as_either, no_as]).unwrap().rung, Rung::Med);
+}
+
+/// Pairwise, a beats b (MED), b beats c (router id) and c beats a (router id). Rung by rung b is out before router
+/// ids are compared, whatever the order.
+#[test]
+fn med_cycles_are_resolved_by_the_set() {
+    let a = Candidate { med: 1, router_id: RouterId(3), ..plain() };
+    let b = Candidate { med: 2, router_id: RouterId(1), ..plain() };
+    let c = Candidate { med: 9, neighbor_as: Some(Asn(65002)), router_id: RouterId(2), ..plain() };
+    for order in [[a, b, c], [a, c, b], [b, a, c], [b, c, a], [c, a, b], [c, b, a]] {
+        let decision = decide(&order).unwrap();
+        assert_eq!((order[decision.best], decision.rung), (c, Rung::RouterId));
+    }
+}
+
+#[test]
+fn paths_equal_up_to_the_interior_cost_are_reported() {
+    let a = plain();
+    let b = Candidate { router_id: RouterId(7), address: ip(3), ..plain() };
+    let far = Candidate { cost: 11, ..plain() };
+    let decision = decide(&[far, a, b]).unwrap();
+    assert_eq!((decision.best, decision.equal.as_slice()), (2, &[1, 2][..]));
+}
+
+fn candidate() -> impl Strategy<Value = Candidate> {
+    let first = (any::<bool>(), 0u32..2, 0u32..2, 0u8..2, 0u32..3);
+    let second = (proptest::option::of(0u32..3), any::<bool>(), 0u32..2, 0u32..3, 0u16..2);
+    (first, second).prop_map(
+        |((local, local_pref, as_path_len, origin, med), (asn, external, cost, id, cluster_len))| {
+            Candidate {
+                // Own routes are rare, or nothing else would be tested.
+                local: local && id == 0,
+                local_pref,
+                as_path_len,
+                origin,
+                med,
+                neighbor_as: asn.map(Asn),
+                external,
+                cost,
+                router_id: RouterId(id),
+                cluster_len,
+                address: ip(0),
+                path_id: PathId::NONE,
+            }
+        },
+    )
+}
+
+proptest! {
+    /// MED included: the winner, the rung and the equal paths are the same for every order of arrival.
+    #[test]
+    fn the_best_does_not_depend_on_the_order(
+        candidates in proptest::collection::vec(candidate(), 1..9),
+        keys in proptest::collection::vec(any::<u32>(), 9),
+    ) {
+        // Different sources differ in address or path identifier.
+        let candidates: Vec<_> = candidates
+            .into_iter()
+            .enumerate()
+            .map(|(n, c)| Candidate { address: ip(n as u8 / 2), path_id: PathId(n as u32), ..c })
+            .collect();
+        let mut shuffled: Vec<_> = candidates.iter().copied().zip(keys).collect();
+        shuffled.sort_by_key(|&(_, key)| key);
+        let shuffled: Vec<_> = shuffled.into_iter().map(|(c, _)| c).collect();
+        let (one, other) = (decide(&candidates).unwrap(), decide(&shuffled).unwrap());
+        prop_assert_eq!(candidates[one.best], shuffled[other.best]);
+        prop_assert_eq!(one.rung, other.rung);
+        let ids = |decision: &Decision, of: &[Candidate]| {
+            let mut ids: Vec<_> = decision.equal.iter().map(|&at| of[at as usize].path_id).collect();
+            ids.sort();
+            ids
+        };
+        prop_assert_eq!(ids(&one, &candidates), ids(&other, &shuffled));
+        prop_assert!(one.equal.contains(&(one.best as u32)));
+    }
+
+    /// No candidate that still stood at the deciding rung is better there, and taking away a loser that no rung but a
+    /// later one than MED removed changes nothing.
+    #[test]
+    fn losers_behind_the_med_rung_do_not_matter(candidates in proptest::collection::vec(candidate(), 2..9)) {
+        let candidates: Vec<_> = candidates
+            .into_iter()
+            .enumerate()
+            .map(|(n, c)| Candidate { path_id: PathId(n as u32), ..c })
+            .collect();
+        let decision = decide(&candidates).unwrap();
+        for &loser in decision.equal.iter().filter(|&&at| at as usize != decision.best) {
+            let mut without = candidates.clone();
+            without.remove(loser as usize);
+            prop_assert_eq!(without[decide(&without).unwrap().best], candidates[decision.best]);
+        }
+    }
+}

@@ -1,1 +1,553 @@
+use super::*;
+use crate::peer_key::PeerIx;
+use crate::rib::{NextHopState, PeerSource};
+use bgp_wire::attr::AttrFacts;
+use bgp_wire::{NextHop, PathId};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
 
+/// A table with what it needs around it.
+struct World {
+    table: Table<Ipv4Prefix>,
+    attrs: AttrStore,
+    sources: Sources,
+}
+
+impl World {
+    /// With `peers` external neighbours, up.
+    fn new(peers: u32) -> Self {
+        let mut sources = Sources::new();
+        for n in 0..peers {
+            let address = IpAddr::from([192, 0, 2, n as u8]);
+            sources.peer_up(PeerIx(n), PeerSource { external: true, router_id: RouterId(n + 1), address });
+        }
+        Self { table: Table::new(1), attrs: AttrStore::new(2), sources }
+    }
+
+    fn source(&mut self, peer: u32) -> SourceId {
+        self.sources.intern(PeerIx(peer), PathId::NONE).unwrap()
+    }
+
+    /// An attribute set whose LOCAL_PREF is `local_pref` and whose next hop ends in `hop`. The caller holds it.
+    fn attrs(&mut self, local_pref: u32, hop: u8) -> AttrId {
+        let facts = || AttrFacts { local_pref: Some(local_pref), ..AttrFacts::default() };
+        self.attrs.intern(&local_pref.to_be_bytes(), Some(next_hop(hop)), facts)
+    }
+
+    fn announce(&mut self, key: u32, peer: u32, local_pref: u32, hop: u8) -> Outcome {
+        let (source, id) = (self.source(peer), self.attrs(local_pref, hop));
+        let offer = Offer { source, pre: id, post: Ok(id), now: 7 };
+        let outcome = self.with(|table, cx| table.announce(prefix(key), offer, cx)).unwrap();
+        self.attrs.release(id, 1);
+        outcome
+    }
+
+    fn reject(&mut self, key: u32, peer: u32, why: PathRejected) -> Outcome {
+        let (source, id) = (self.source(peer), self.attrs(100, 1));
+        let offer = Offer { source, pre: id, post: Err(why), now: 7 };
+        let outcome = self.with(|table, cx| table.announce(prefix(key), offer, cx)).unwrap();
+        self.attrs.release(id, 1);
+        outcome
+    }
+
+    fn withdraw(&mut self, key: u32, peer: u32) -> Outcome {
+        let source = self.source(peer);
+        self.with(|table, cx| table.withdraw(prefix(key), source, cx))
+    }
+
+    fn with<R>(&mut self, run: impl FnOnce(&mut Table<Ipv4Prefix>, &mut Context<'_>) -> R) -> R {
+        run(&mut self.table, &mut Context { attrs: &mut self.attrs, sources: &self.sources })
+    }
+
+    /// LOCAL_PREF of the best path and what decided.
+    fn best(&self, key: u32) -> Option<(u32, Rung)> {
+        let best = self.table.best(self.table.find(prefix(key))?)?;
+        Some((self.attrs.set(best.attrs).facts().local_pref?, best.rung))
+    }
+
+    fn changes(&mut self, cursor: CursorId) -> Vec<Ipv4Prefix> {
+        std::iter::from_fn(|| self.table.next_change(cursor).map(|(_, id)| self.table.key(id))).collect()
+    }
+}
+
+fn prefix(n: u32) -> Ipv4Prefix {
+    Ipv4Prefix::new(0x0a00_0000 | n << 8, 24).unwrap()
+}
+
+fn next_hop(last: u8) -> NextHop {
+    NextHop::V4(Ipv4Addr::new(198, 51, 100, last))
+}
+
+#[test]
+fn a_path_replaces_the_older_one_of_its_source() {
+    let mut w = World::new(1);
+    let first = w.announce(1, 0, 100, 1);
+    assert_eq!((first.had, first.changed), (None, true));
+    let again = w.announce(1, 0, 100, 1);
+    assert_eq!((again.had, again.changed, again.dest), (Some(Accepted(true)), false, first.dest));
+    let other = w.announce(1, 0, 200, 1);
+    assert_eq!((other.had, other.changed), (Some(Accepted(true)), true));
+    assert_eq!(w.best(1), Some((200, Rung::Only)));
+    assert_eq!((w.attrs.len(), w.table.len()), (1, 1), "the older set has gone");
+}
+
+#[test]
+fn the_last_withdrawal_frees_everything_when_nobody_reads() {
+    let mut w = World::new(2);
+    w.announce(1, 0, 100, 1);
+    w.announce(1, 1, 200, 2);
+    assert_eq!(w.best(1), Some((200, Rung::LocalPref)));
+    assert_eq!(w.withdraw(1, 1).had, Some(Accepted(true)));
+    assert_eq!(w.best(1), Some((100, Rung::Only)));
+    let last = w.withdraw(1, 0);
+    assert!(last.changed && last.dest.is_some());
+    assert_eq!((w.table.find(prefix(1)), w.table.len(), w.attrs.len()), (None, 0, 0));
+    assert_eq!(w.withdraw(1, 0), Outcome { dest: None, had: None, changed: false });
+    // The number is given out again.
+    assert_eq!(w.announce(2, 0, 100, 1).dest, last.dest);
+    assert_eq!(w.table.len_ids(), 1);
+}
+
+#[test]
+fn a_rejected_path_stays_and_takes_no_part() {
+    let mut w = World::new(2);
+    assert!(!w.reject(1, 0, PathRejected::AsLoop).changed);
+    assert_eq!((w.best(1), w.table.len()), (None, 1));
+    let id = w.table.find(prefix(1)).unwrap();
+    assert_eq!(w.table.dest_version(id), 0);
+    let path = *w.table.paths(id).next().unwrap();
+    assert_eq!(
+        (path.rejected(), path.post(), path.is_equal_to_best()),
+        (Some(PathRejected::AsLoop), None, false)
+    );
+    w.announce(1, 1, 50, 1);
+    assert_eq!(w.best(1), Some((50, Rung::Only)));
+    // Policy changes its mind about both.
+    assert_eq!(w.announce(1, 0, 100, 1).had, Some(Accepted(false)));
+    assert_eq!(w.best(1), Some((100, Rung::LocalPref)));
+    assert!(w.reject(1, 0, PathRejected::ImportPolicy).changed);
+    assert!(w.reject(1, 1, PathRejected::ImportPolicy).changed);
+    assert_eq!((w.best(1), w.table.paths(id).count()), (None, 2));
+    w.withdraw(1, 0);
+    w.withdraw(1, 1);
+    assert_eq!((w.table.is_live(id), w.attrs.is_empty()), (false, true));
+}
+
+#[test]
+fn the_age_is_that_of_the_attributes() {
+    let mut w = World::new(1);
+    let (source, id) = (w.source(0), w.attrs(100, 1));
+    let offer = Offer { source, pre: id, post: Ok(id), now: 5 };
+    let dest = w.with(|table, cx| table.announce(prefix(1), offer, cx)).unwrap().dest.unwrap();
+    let since = |w: &World| w.table.paths(dest).next().map(Path::since);
+    w.with(|table, cx| table.announce_at(dest, Offer { now: 9, ..offer }, cx)).unwrap();
+    assert_eq!(since(&w), Some(5));
+    let other = w.attrs(200, 1);
+    w.with(|table, cx| table.announce_at(dest, Offer { now: 9, pre: other, post: Ok(other), ..offer }, cx))
+        .unwrap();
+    assert_eq!(since(&w), Some(9));
+    assert_eq!(w.with(|table, cx| table.announce_at(DestId::from_index(77), offer, cx)), None);
+}
+
+#[test]
+fn own_routes_win() {
+    let mut w = World::new(1);
+    w.announce(1, 0, 500, 1);
+    let id = w.attrs.intern(b"own", None, AttrFacts::default);
+    let offer = Offer { source: SourceId::LOCAL, pre: id, post: Ok(id), now: 0 };
+    let dest = w.with(|table, cx| table.announce(prefix(1), offer, cx)).unwrap().dest.unwrap();
+    let best = w.table.best(dest).unwrap();
+    assert_eq!((best.rung, best.path.source()), (Rung::Local, SourceId::LOCAL));
+    assert_eq!(w.table.hops(dest, 8, &mut w.attrs).as_slice(), []);
+    assert!(w.with(|table, cx| table.withdraw(prefix(1), SourceId::LOCAL, cx)).changed);
+    assert_eq!(w.best(1), Some((500, Rung::Only)));
+}
+
+#[test]
+fn equal_paths_give_their_next_hops_and_count_as_a_change() {
+    let mut w = World::new(3);
+    let cursor = w.table.add_cursor();
+    w.announce(1, 0, 100, 1);
+    w.announce(1, 1, 100, 9);
+    let id = w.table.find(prefix(1)).unwrap();
+    assert_eq!(w.table.hops(id, 8, &mut w.attrs), NextHopSet::new([next_hop(1), next_hop(9)]));
+    assert_eq!(w.table.hops(id, 1, &mut w.attrs), NextHopSet::new([next_hop(1)]));
+    assert_eq!(w.changes(cursor), [prefix(1)]);
+    assert!(!w.announce(1, 2, 50, 3).changed, "a worse path is no news");
+    assert!(w.changes(cursor).is_empty());
+    assert!(w.announce(1, 1, 100, 8).changed, "another next hop of an equal path is");
+    assert_eq!(w.changes(cursor), [prefix(1)]);
+    assert!(w.withdraw(1, 1).changed);
+    assert_eq!(w.table.hops(id, 8, &mut w.attrs), NextHopSet::new([next_hop(1)]));
+}
+
+#[test]
+fn next_hops_beyond_the_bound_are_left_out_whatever_the_order() {
+    let hops = |order: [u32; 3]| {
+        let mut w = World::new(3);
+        for peer in order {
+            w.announce(1, peer, 100, 10 - peer as u8);
+        }
+        let id = w.table.find(prefix(1)).unwrap();
+        w.table.hops(id, 2, &mut w.attrs).as_slice().to_vec()
+    };
+    assert_eq!(hops([0, 1, 2]), [next_hop(8), next_hop(10)]);
+    assert_eq!(hops([2, 1, 0]), hops([0, 1, 2]));
+}
+
+#[test]
+fn an_unreachable_next_hop_takes_its_paths_out_until_it_is_back() {
+    let mut w = World::new(2);
+    w.announce(1, 0, 200, 1);
+    w.announce(1, 1, 100, 2);
+    w.announce(2, 0, 200, 1);
+    let mut review = Review::default();
+    let mut tell = |w: &mut World, state: NextHopState| {
+        let generation = w.attrs.next_hops().generation();
+        if w.attrs.next_hops_mut().put(next_hop(1).address(), state) {
+            review.begin_costs(generation);
+        }
+        let mut steps = 0;
+        while !w.with(|table, cx| table.review_step(&mut review, 1, cx, |_, _| panic!("nothing is removed")))
+        {
+            steps += 1;
+        }
+        steps
+    };
+    assert_eq!(tell(&mut w, NextHopState { metric: 0, ..NextHopState::default() }), 0, "nothing new");
+    assert!(tell(&mut w, NextHopState { reachable: false, ..NextHopState::default() }) > 0);
+    assert_eq!((w.best(1), w.best(2)), (Some((100, Rung::Only)), None));
+    tell(&mut w, NextHopState { metric: 5, ..NextHopState::default() });
+    assert_eq!((w.best(1), w.best(2)), (Some((200, Rung::LocalPref)), Some((200, Rung::Only))));
+    // A path that arrives while the next hop is unreachable.
+    tell(&mut w, NextHopState { reachable: false, ..NextHopState::default() });
+    w.announce(3, 0, 200, 1);
+    assert_eq!(w.best(3), None);
+}
+
+#[test]
+fn the_lower_cost_wins_and_a_change_of_cost_is_seen() {
+    let mut w = World::new(2);
+    w.announce(1, 0, 100, 1);
+    w.announce(1, 1, 100, 2);
+    assert_eq!(w.best(1), Some((100, Rung::RouterId)));
+    let generation = w.attrs.next_hops().generation();
+    assert!(
+        w.attrs.next_hops_mut().put(next_hop(1).address(), NextHopState { metric: 9, ..Default::default() })
+    );
+    let mut review = Review::default();
+    review.begin_costs(generation);
+    assert!(w.with(|table, cx| table.review_step(&mut review, 100, cx, |_, _| {})));
+    let best = w.table.best(w.table.find(prefix(1)).unwrap()).unwrap();
+    assert_eq!((best.rung, w.sources.peer(best.path.source())), (Rung::InteriorCost, Some(PeerIx(1))));
+}
+
+#[test]
+fn the_paths_of_a_lost_peer_go_slice_by_slice_and_new_ones_stay() {
+    let mut w = World::new(2);
+    for key in 0..100 {
+        w.announce(key, 0, 200, 1);
+        w.announce(key, 1, 100, 2);
+    }
+    w.sources.peer_lost(PeerIx(0));
+    let mut review = Review::default();
+    review.begin();
+    let mut removed = 0;
+    let mut step = |w: &mut World, budget| {
+        w.with(|table, cx| {
+            table.review_step(&mut review, budget, cx, |_, accepted| removed += u32::from(accepted.0))
+        })
+    };
+    assert!(!step(&mut w, 40));
+    assert_eq!((w.best(39), w.best(40)), (Some((100, Rung::Only)), Some((200, Rung::LocalPref))));
+    // The peer comes back and announces two prefixes, one that was reviewed and one that was not.
+    w.announce(3, 0, 300, 1);
+    w.announce(77, 0, 300, 1);
+    while !step(&mut w, 40) {}
+    assert_eq!(removed, 99);
+    for key in 0..100 {
+        let wanted = if key == 3 || key == 77 { (300, Rung::LocalPref) } else { (100, Rung::Only) };
+        assert_eq!(w.best(key), Some(wanted), "{key}");
+    }
+}
+
+#[test]
+fn a_decision_between_loss_and_review_does_not_count_the_lost_path() {
+    let mut w = World::new(3);
+    w.announce(1, 0, 200, 1);
+    w.announce(1, 1, 100, 2);
+    w.sources.peer_lost(PeerIx(0));
+    w.announce(1, 2, 50, 3);
+    assert_eq!(w.best(1), Some((100, Rung::LocalPref)));
+}
+
+#[test]
+fn a_review_begun_again_sees_everything_again() {
+    let mut review = Review::default();
+    assert!(review.is_done() && review.step(10).is_none());
+    review.begin();
+    let seen: Vec<_> = std::iter::from_fn(|| review.step(4)).collect();
+    assert_eq!(seen, [0, 1, 2, 3]);
+    review.begin();
+    assert_eq!((review.step(4), review.step(4)), (Some(0), Some(1)));
+    review.begin();
+    // The table grows meanwhile.
+    let seen: Vec<_> = std::iter::from_fn(|| review.step(5)).collect();
+    assert_eq!(seen, [2, 3, 4, 0, 1]);
+    assert!(review.is_done());
+    review.begin();
+    assert_eq!((review.step(0), review.is_done()), (None, true));
+}
+
+#[test]
+fn readers_get_fewer_and_newer_answers() {
+    let mut w = World::new(1);
+    let (fast, slow) = (w.table.add_cursor(), w.table.add_cursor());
+    w.announce(1, 0, 100, 1);
+    w.announce(2, 0, 100, 1);
+    assert_eq!(w.changes(fast), [prefix(1), prefix(2)]);
+    w.announce(1, 0, 200, 1);
+    assert!(w.table.pending(fast) && w.table.pending(slow));
+    assert_eq!(w.changes(fast), [prefix(1)]);
+    assert_eq!(w.changes(slow), [prefix(2), prefix(1)]);
+    assert!(!w.table.pending(fast) && !w.table.pending(slow));
+    assert_eq!(w.table.log.stored(), 0, "everybody has read everything");
+}
+
+#[test]
+fn a_withdrawn_destination_stays_until_everybody_knows() {
+    let mut w = World::new(1);
+    let (fast, slow) = (w.table.add_cursor(), w.table.add_cursor());
+    w.announce(1, 0, 100, 1);
+    assert_eq!((w.changes(fast), w.changes(slow)), (vec![prefix(1)], vec![prefix(1)]));
+    let id = w.withdraw(1, 0).dest.unwrap();
+    assert_eq!((w.table.len(), w.table.is_live(id), w.table.find(prefix(1))), (0, true, Some(id)));
+    assert_eq!(w.changes(fast), [prefix(1)]);
+    assert!(w.table.is_live(id));
+    let (seq, gone) = w.table.next_change(slow).unwrap();
+    assert_eq!((gone, w.table.key(gone), w.table.dest_version(gone)), (id, prefix(1), seq));
+    assert!(w.table.best(gone).is_none() && w.table.paths(gone).next().is_none());
+    assert_eq!(w.table.next_change(slow), None);
+    assert_eq!((w.table.is_live(id), w.table.find(prefix(1))), (false, None));
+}
+
+#[test]
+fn a_tombstone_that_comes_to_life_keeps_its_number() {
+    let mut w = World::new(1);
+    let cursor = w.table.add_cursor();
+    let id = w.announce(1, 0, 100, 1).dest;
+    w.withdraw(1, 0);
+    assert_eq!(w.announce(1, 0, 200, 1).dest, id);
+    assert_eq!((w.changes(cursor), w.table.len()), (vec![prefix(1)], 1));
+    // Withdrawn without anything new for the reader: it never saw a best path change since.
+    w.reject(1, 0, PathRejected::ImportPolicy);
+    assert_eq!(w.changes(cursor), [prefix(1)]);
+    w.withdraw(1, 0);
+    assert!(!w.table.is_live(id.unwrap()));
+}
+
+#[test]
+fn removing_the_last_reader_frees_the_tombstones() {
+    let mut w = World::new(1);
+    let cursor = w.table.add_cursor();
+    let fork = w.table.fork_cursor(cursor);
+    let id = w.announce(1, 0, 100, 1).dest.unwrap();
+    w.withdraw(1, 0);
+    w.table.remove_cursor(cursor);
+    assert!(w.table.is_live(id));
+    w.table.remove_cursor(fork);
+    w.table.remove_cursor(fork);
+    assert!(!w.table.is_live(id));
+    assert_eq!((w.table.next_change(fork), w.table.pending(fork)), (None, false));
+}
+
+#[test]
+fn a_cursor_moves_forward_only() {
+    let mut w = World::new(1);
+    let (reader, pin) = (w.table.add_cursor(), w.table.add_cursor());
+    for key in 0..10 {
+        w.announce(key, 0, 100, 1);
+    }
+    w.table.advance_cursor(reader, 8);
+    w.table.advance_cursor(reader, 3);
+    assert_eq!(w.table.cursor_seq(reader), 8);
+    assert_eq!(w.changes(reader), [prefix(8), prefix(9)]);
+    w.table.advance_cursor(pin, u64::MAX);
+    assert_eq!((w.table.cursor_seq(pin), w.table.last_seq(), w.table.log.stored()), (10, 10, 0));
+}
+
+/// A reader that stands still while others go on costs no more than a few entries per destination.
+#[test]
+fn the_log_is_bounded_by_the_destinations() {
+    let mut w = World::new(1);
+    let (_stuck, reader) = (w.table.add_cursor(), w.table.add_cursor());
+    for round in 0..100 {
+        for key in 0..1000 {
+            // A few cold destinations change only now and then.
+            if key % 10 != 0 || round % 10 == key % 3 {
+                w.announce(key, 0, 100 + round, 1);
+            }
+        }
+        assert!(w.table.log.stored() <= 2 * 1000 + 2 * 1024, "{}", w.table.log.stored());
+        if round % 7 == 0 {
+            w.changes(reader);
+        }
+    }
+    assert_eq!(w.changes(_stuck).len(), 1000);
+}
+
+#[test]
+fn ipv6_keys_go_there_and_back() {
+    let key = Ipv6Prefix::new(0x2001_0db8_0000_0001_8000_0000_0000_0001, 128).unwrap();
+    let (bits, len) = key.split();
+    assert_eq!(<Ipv6Prefix as TableKey>::join(bits, len), key);
+}
+
+/// What a test does to a table.
+#[derive(Clone, Debug)]
+enum Step {
+    Announce { key: u32, peer: u32, local_pref: u32, hop: u8 },
+    Reject { key: u32, peer: u32 },
+    Withdraw { key: u32, peer: u32 },
+    Lose { peer: u32 },
+    Review { budget: usize },
+    Read { reader: usize, most: usize },
+    Reopen { reader: usize },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let (key, peer) = (0u32..24, 0u32..4);
+    prop_oneof![
+        8 => (key.clone(), peer.clone(), 100u32..103, 1u8..4)
+            .prop_map(|(key, peer, local_pref, hop)| Step::Announce { key, peer, local_pref, hop }),
+        1 => (key.clone(), peer.clone()).prop_map(|(key, peer)| Step::Reject { key, peer }),
+        6 => (key, peer.clone()).prop_map(|(key, peer)| Step::Withdraw { key, peer }),
+        1 => peer.prop_map(|peer| Step::Lose { peer }),
+        2 => (1usize..30).prop_map(|budget| Step::Review { budget }),
+        4 => (0usize..3, 1usize..40).prop_map(|(reader, most)| Step::Read { reader, most }),
+        1 => (0usize..3).prop_map(|reader| Step::Reopen { reader }),
+    ]
+}
+
+/// What a reader remembers of each prefix: LOCAL_PREF and next hops of the best path.
+type Seen = BTreeMap<Ipv4Prefix, (u32, NextHopSet)>;
+
+fn look(w: &mut World, id: DestId) -> Option<(u32, NextHopSet)> {
+    let best = w.table.best(id)?;
+    let local_pref = w.attrs.set(best.attrs).facts().local_pref.unwrap();
+    Some((local_pref, w.table.hops(id, 8, &mut w.attrs)))
+}
+
+fn read(w: &mut World, cursor: CursorId, most: usize, seen: &mut Seen) {
+    let mut last = w.table.cursor_seq(cursor);
+    for _ in 0..most {
+        let Some((seq, id)) = w.table.next_change(cursor) else { break };
+        assert!(seq > last, "changes come in order");
+        last = seq;
+        let key = w.table.key(id);
+        match look(w, id) {
+            Some(answer) => seen.insert(key, answer),
+            None => seen.remove(&key),
+        };
+    }
+}
+
+/// A reader that has to begin anew: everything there is, and then what changes.
+fn reopen(w: &mut World, cursor: &mut CursorId, seen: &mut Seen) {
+    w.table.remove_cursor(*cursor);
+    *cursor = w.table.add_cursor();
+    seen.clear();
+    for id in (0..w.table.len_ids()).map(DestId::from_index) {
+        if let Some(answer) = look(w, id) {
+            seen.insert(w.table.key(id), answer);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    /// Against a map of maps: the paths, the best of them, the counts, and what readers of any pace end up with.
+    #[test]
+    fn equals_a_naive_table(steps in proptest::collection::vec(step(), 1..400)) {
+        let mut w = World::new(4);
+        let mut model: BTreeMap<(u32, u32), Option<(u32, u8)>> = BTreeMap::new();
+        let mut review = Review::default();
+        let mut readers: Vec<_> = (0..3).map(|_| (w.table.add_cursor(), Seen::new())).collect();
+        for step in steps {
+            match step {
+                Step::Announce { key, peer, local_pref, hop } => {
+                    let outcome = w.announce(key, peer, local_pref, hop);
+                    let had = model.insert((key, peer), Some((local_pref, hop)));
+                    // A lost path may still be there until the review comes by.
+                    prop_assert!(outcome.had == had.map(|path| Accepted(path.is_some())) || had.is_none());
+                }
+                Step::Reject { key, peer } => {
+                    w.reject(key, peer, PathRejected::ImportPolicy);
+                    model.insert((key, peer), None);
+                }
+                Step::Withdraw { key, peer } => {
+                    w.withdraw(key, peer);
+                    model.remove(&(key, peer));
+                }
+                Step::Lose { peer } => {
+                    w.sources.peer_lost(PeerIx(peer));
+                    review.begin();
+                    model.retain(|&(_, of), _| of != peer);
+                }
+                Step::Review { budget } => {
+                    w.with(|table, cx| table.review_step(&mut review, budget, cx, |_, _| {}));
+                }
+                Step::Read { reader, most } => {
+                    let (cursor, seen) = &mut readers[reader];
+                    read(&mut w, *cursor, most, seen);
+                }
+                Step::Reopen { reader } => {
+                    let (cursor, seen) = &mut readers[reader];
+                    reopen(&mut w, cursor, seen);
+                }
+            }
+        }
+        w.with(|table, cx| assert!(table.review_step(&mut review, usize::MAX, cx, |_, _| {})));
+
+        let mut wanted = Seen::new();
+        let mut paths = 0;
+        for key in 0..24 {
+            let own: Vec<_> = model.range((key, 0)..(key, 4)).map(|(&(_, peer), &path)| (peer, path)).collect();
+            paths += own.len();
+            let id = w.table.find(prefix(key));
+            prop_assert_eq!(id.map_or(0, |id| w.table.paths(id).count()), own.len());
+            // All is equal but LOCAL_PREF, so the paths with the highest one are the equal ones.
+            let most = own.iter().filter_map(|(_, path)| *path).map(|(local_pref, _)| local_pref).max();
+            if let Some(most) = most {
+                let hops = own.iter().filter_map(|(_, path)| *path).filter(|(local_pref, _)| *local_pref == most);
+                let hops = NextHopSet::new(hops.map(|(_, hop)| next_hop(hop)));
+                let best = w.table.best(id.unwrap()).unwrap();
+                let peer = own.iter().find(|(_, path)| path.is_some_and(|(local_pref, _)| local_pref == most));
+                prop_assert_eq!(w.sources.peer(best.path.source()), peer.map(|&(peer, _)| PeerIx(peer)));
+                wanted.insert(prefix(key), (most, hops));
+            } else {
+                prop_assert!(id.is_none_or(|id| w.table.best(id).is_none()));
+            }
+        }
+        let keys = model.keys().map(|&(key, _)| key).collect::<std::collections::BTreeSet<_>>();
+        prop_assert_eq!(w.table.len(), keys.len());
+        let lasting = w.attrs.len();
+        prop_assert!(lasting <= paths);
+        for (cursor, seen) in &mut readers {
+            read(&mut w, *cursor, usize::MAX, seen);
+            prop_assert_eq!(&*seen, &wanted);
+        }
+        prop_assert_eq!(w.table.next_change(readers[0].0), None);
+        prop_assert_eq!(w.table.log.stored(), 0);
+        prop_assert_eq!(w.table.dests.tombstones, 0);
+        // And everything is given back.
+        for (key, peer) in model.into_keys() {
+            w.withdraw(key, peer);
+        }
+        for (cursor, _) in readers {
+            w.table.remove_cursor(cursor);
+        }
+        prop_assert!(w.table.is_empty() && w.attrs.is_empty() && w.table.index.is_empty());
+    }
+}
