@@ -32,4 +32,4 @@ pub use head::{ClientIndex, Context, MsgId};
 pub use message::{Dump, Kind, Message, Notice, ParseError, Payload, Refused, Reply, Request};
 pub use name::{MessageTable, MsgName};
 pub use retval::{Class, Retval, VppError};
-pub use zerocopy::IntoBytes;
+pub use zerocopy::{FromBytes, IntoBytes};

@@ -161,7 +161,7 @@ macro_rules! messages {
             messages! { @head $kind [ $( .. $tail )? ] $(#[$meta])* $name
                 [ $( $(#[$fmeta])* $fvis $field : $ftype, )* ]
                 $( [ $(#[$tmeta])* $tvis $tail : $ttype $( by $count )? ] )? }
-            messages! { @described $kind $name $text $crc }
+            messages! { @described $kind $name $text $crc $( $answer )? }
             messages! { @parse [ $( .. $tail $( $count )? )? ] $name }
             messages! { @role $kind $name [ $( .. $tail )? ] $( $answer )? }
         )*
@@ -242,16 +242,20 @@ macro_rules! messages {
         }
     };
 
-    (@described $kind:ident $name:ident $text:literal $crc:literal) => {
+    (@described $kind:ident $name:ident $text:literal $crc:literal $( $answer:ident )?) => {
         impl $name {
             const DESCRIBED: $crate::message::Descriptor = $crate::message::Descriptor {
                 name: $crate::name::MsgName::new($text, $crc),
                 kind: messages!(@kind $kind),
                 context_at: messages!(@context $kind),
                 layout: $crate::message::layout_of::<Self>(),
+                answer: messages!(@answer $( $answer )?),
+                measure: $crate::message::measure::<Self>,
             };
         }
     };
+    (@answer) => { None };
+    (@answer $answer:ident) => { Some(<$answer as $crate::message::Message>::DESCRIPTOR.name) };
     (@kind request) => { $crate::message::Kind::Request };
     (@kind hello) => { $crate::message::Kind::Request };
     (@kind dump) => { $crate::message::Kind::Dump };

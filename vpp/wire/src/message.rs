@@ -40,6 +40,10 @@ pub struct Descriptor {
     pub context_at: Option<usize>,
     /// Its layout.
     pub layout: &'static Layout,
+    /// The message that answers it: the reply of a request, the details of a dump.
+    pub answer: Option<MsgName>,
+    /// How many bytes of a payload the message takes, if there are enough.
+    pub measure: fn(&[u8]) -> Result<usize, ParseError>,
 }
 
 /// A message as it lies on the wire, its id first.
@@ -193,10 +197,14 @@ pub trait Tailed:
 }
 
 pub(crate) const fn layout_of<T: Described + ?Sized>() -> &'static Layout {
-    match T::SHAPE {
-        Shape::Struct(layout) => layout,
-        _ => panic!("a message is a struct"),
+    if let Shape::Struct(layout) = T::SHAPE {
+        return layout;
     }
+    panic!("a message is a struct")
+}
+
+pub(crate) fn measure<M: Message + ?Sized>(payload: &[u8]) -> Result<usize, ParseError> {
+    M::parse(payload).map(|message| message.as_bytes().len())
 }
 
 pub(crate) fn parse_fixed<M: Message + FromBytes>(payload: &[u8]) -> Result<&M, ParseError> {

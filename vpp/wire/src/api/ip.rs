@@ -109,10 +109,16 @@ impl IpAddressDump {
 }
 
 impl IpUnnumberedDump {
+    /// One borrower, if it is one.
+    #[must_use]
+    pub const fn one(sw_if_index: SwIfIndex) -> Self {
+        Self { head: RequestHead::BLANK, sw_if_index }
+    }
+
     /// All borrowers.
     #[must_use]
     pub const fn all() -> Self {
-        Self { head: RequestHead::BLANK, sw_if_index: SwIfIndex::NONE }
+        Self::one(SwIfIndex::NONE)
     }
 }
 

@@ -176,9 +176,15 @@ impl IpipDelTunnel {
 }
 
 impl IpipTunnelDump {
+    /// One tunnel; none if it does not exist.
+    #[must_use]
+    pub const fn one(sw_if_index: SwIfIndex) -> Self {
+        Self { head: RequestHead::BLANK, sw_if_index }
+    }
+
     /// All tunnels.
     #[must_use]
     pub const fn all() -> Self {
-        Self { head: RequestHead::BLANK, sw_if_index: SwIfIndex::NONE }
+        Self::one(SwIfIndex::NONE)
     }
 }
