@@ -5,7 +5,6 @@
 //!
 //! *Absent on purpose:* formatting and JSON, which belong to the command line and the inspection socket.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bgp_wire::{Asn, Family, FamilySet, NextHop, Nlri, RouterId};
@@ -134,12 +133,11 @@ pub struct RouteEntry {
 pub struct PathEntry {
     /// Who it came from; absent for an own route.
     pub source: Option<PeerKey>,
-    /// Attributes: after import policy for the Loc-RIB, as received for the Adj-RIB-In, as sent for the Adj-RIB-Out.
-    /// For an own route or an exported one NEXT_HOP may be the unspecified address in `attrs`: [`PathEntry::next_hop`]
-    /// is the one that counts.
-    pub attrs: Arc<AttrSet>,
-    /// The next hop.
-    pub next_hop: NextHop,
+    /// Attributes: after import policy for the Loc-RIB (as received where policy rejected the path), as received for the
+    /// Adj-RIB-In, as sent for the Adj-RIB-Out.
+    pub attrs: AttrSet,
+    /// The next hop; absent for an own route whose next hop is ourselves.
+    pub next_hop: Option<NextHop>,
     /// It is the best path of the Loc-RIB.
     pub best: bool,
     /// How long we have had it.

@@ -2,6 +2,8 @@
 //!
 //! *Absent on purpose:* atomics, registries, labels: publishing them is the embedder's affair.
 
+use bgp_wire::MessageType;
+
 /// Messages of one direction, by kind.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct MessageCounts {
@@ -18,6 +20,17 @@ pub struct MessageCounts {
 }
 
 impl MessageCounts {
+    /// Counts messages of one kind.
+    pub(crate) fn count(&mut self, kind: MessageType, messages: u64) {
+        *match kind {
+            MessageType::Open => &mut self.open,
+            MessageType::Update => &mut self.update,
+            MessageType::Notification => &mut self.notification,
+            MessageType::Keepalive => &mut self.keepalive,
+            MessageType::RouteRefresh => &mut self.route_refresh,
+        } += messages;
+    }
+
     /// Messages of every kind.
     #[must_use]
     pub fn total(&self) -> u64 {
@@ -53,8 +66,6 @@ pub struct SpeakerStats {
 pub struct TableSizes {
     /// Destinations with at least one path, by family index.
     pub destinations: [u64; bgp_wire::Family::COUNT],
-    /// Paths, by family index.
-    pub paths: [u64; bgp_wire::Family::COUNT],
     /// Distinct attribute sets.
     pub attribute_sets: u64,
     /// Update groups.

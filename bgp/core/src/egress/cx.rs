@@ -10,6 +10,7 @@ use bytes::{Bytes, BytesMut};
 
 use super::adj_out::{Origin, Told};
 use super::edit::edit;
+use super::export::Rules;
 use super::field::ExportKey;
 use super::group::GroupKey;
 use super::queue::{Queue, Scope};
@@ -170,7 +171,13 @@ impl<K: ExportKey> Cx<'_, K> {
 
     /// What becomes of a route on its way to a group, as a number of the batch's forms; `None` if it is not told.
     #[inline]
-    pub(super) fn judge_in_batch(&mut self, filter: &Filter, group: &GroupKey, key: K, route: Told) -> Option<u32> {
+    pub(super) fn judge_in_batch(
+        &mut self,
+        filter: &Filter,
+        group: &GroupKey,
+        key: K,
+        route: Told,
+    ) -> Option<u32> {
         let learned = route.origin.learned();
         if let Some((attr, from, verdict)) = self.scratch.forms.last
             && attr == route.attr
@@ -189,7 +196,9 @@ impl<K: ExportKey> Cx<'_, K> {
     pub(super) fn judge(&self, filter: &Filter, group: &GroupKey, key: K, told: Told) -> Option<Form> {
         let attrs = self.attrs.set(told.attr);
         let learned = told.origin.learned();
-        if !group.rules.admit(learned, attrs.facts()) || (learned == Learned::Local && !self.may_hear(group, key)) {
+        if !group.rules.admit(learned, attrs.facts())
+            || (learned == Learned::Local && !self.may_hear(group, key))
+        {
             return None;
         }
         // Who is not alone has a policy that does not ask.
@@ -220,7 +229,8 @@ pub(crate) fn write_section(
 ) -> Option<NextHop> {
     let edited = form.edits.as_ref().map(|edits| edit(edits, set));
     let canonical = edited.as_deref().unwrap_or_else(|| set.canonical());
-    let (own, med) = form.edits.as_ref().map_or((false, false), |edits| (edits.next_hop_self, edits.med.is_some()));
+    let (own, med) =
+        form.edits.as_ref().map_or((false, false), |edits| (edits.next_hop_self, edits.med.is_some()));
     let next_hop = group.rules.next_hop(form.learned, own, set.next_hop())?;
     let Section { bytes, four_octet } = section;
     bytes.clear();
@@ -236,4 +246,12 @@ pub(crate) fn write_section(
         encode(Canonical(four_octet), own_field, false, bytes);
     }
     Some(next_hop)
+}
+
+/// What a form makes of a route's attributes in canonical form, and the next hop: what the queries show.
+pub(crate) fn canonical_form(group: &GroupKey, form: &Form, set: &AttrSet) -> Option<(Vec<u8>, NextHop)> {
+    let mut section = Section::default();
+    let shown = GroupKey { rules: Rules { four_octet: false, ..group.rules.clone() }, ..group.clone() };
+    let next_hop = write_section(&shown, form, set, &mut section)?;
+    Some((section.four_octet, next_hop))
 }

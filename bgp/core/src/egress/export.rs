@@ -87,7 +87,11 @@ impl Rules {
             match attr.code {
                 code::AS_PATH => {
                     missing.as_path = false;
-                    if self.external { self.prepend(attr.value, out) } else { out.extend_from_slice(attr.raw) }
+                    if self.external {
+                        self.prepend(attr.value, out)
+                    } else {
+                        out.extend_from_slice(attr.raw)
+                    }
                 }
                 // RFC 4271 section 5.1.4: a MED that came from another AS does not leave ours.
                 code::MED if self.external && learned != Learned::Local && !policy_med => {}

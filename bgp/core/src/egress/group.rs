@@ -248,7 +248,12 @@ impl Group {
     }
 
     /// What `member` has been told of `dest`: the route, and what export makes of it.
-    pub(crate) fn told<K: ExportKey>(&self, member: PeerIx, dest: DestId, cx: &Cx<'_, K>) -> Option<(Told, Form)> {
+    pub(crate) fn told<K: ExportKey>(
+        &self,
+        member: PeerIx,
+        dest: DestId,
+        cx: &Cx<'_, K>,
+    ) -> Option<(Told, Form)> {
         let told = self.told.told(dest).filter(|told| told.origin.peer() != Some(member))?;
         let form = cx.judge(&self.filter, &self.key, cx.table.key(dest), told)?;
         Some((told, form))
@@ -410,7 +415,8 @@ impl Group {
         let want = best.and_then(|best| Some((best, cx.judge_in_batch(&self.filter, &self.key, key, best)?)));
         match (told, want) {
             (None, None) => {}
-            (Some(told), Some((best, form))) if told == best && !(review && self.differs(key, told, form, cx)) => {}
+            (Some(told), Some((best, form)))
+                if told == best && !(review && self.differs(key, told, form, cx)) => {}
             (told, Some((best, form))) => {
                 let scope = self.all_but(best.origin);
                 cx.scratch.queue.push(RunKey { attr: Some(best.attr), form, scope }, key);
@@ -472,9 +478,11 @@ impl Group {
                 continue;
             };
             cx.stats.exports += 1;
-            let next_hop =
-                forms.form(key.form).and_then(|form| write_section(&self.key, form, cx.attrs.set(attr), section));
-            let written = next_hop.map(|hop| K::announce(&mut writer, &section.bytes, hop, queue.prefixes(n)));
+            let next_hop = forms
+                .form(key.form)
+                .and_then(|form| write_section(&self.key, form, cx.attrs.set(attr), section));
+            let written =
+                next_hop.map(|hop| K::announce(&mut writer, &section.bytes, hop, queue.prefixes(n)));
             if let Some(Ok(count)) = written {
                 messages += count;
                 continue;
@@ -515,7 +523,9 @@ impl Group {
                     self.repeat(peer, DestId::from_index(at), walk.withdraw, cx);
                 }
                 Some(_) => walk.next = None,
-                None if cx.table.cursor_seq(walk.cursor) >= cx.table.cursor_seq(self.head) => caught_up = true,
+                None if cx.table.cursor_seq(walk.cursor) >= cx.table.cursor_seq(self.head) => {
+                    caught_up = true
+                }
                 None => match cx.table.next_change(walk.cursor) {
                     Some((_, dest)) => self.repeat(peer, dest, true, cx),
                     None => caught_up = true,
@@ -560,7 +570,9 @@ impl Group {
             let Self { members, ring, tail, .. } = self;
             let next = ring.has_unlogged_from(first).then_some(0);
             let mut slow = 0;
-            for member in members.values_mut().filter(|member| matches!(member.at, At::Ring(at) if at == first)) {
+            for member in
+                members.values_mut().filter(|member| matches!(member.at, At::Ring(at) if at == first))
+            {
                 let cursor = cx.table.fork_cursor(*tail);
                 member.at = At::Walk(Walk { cursor, next, withdraw: true });
                 slow += 1;
@@ -593,7 +605,12 @@ impl Group {
 
 /// Gives back up to `budget` references of what a dissolved group had told, from destination `*next` on. True when
 /// there are none left.
-pub(crate) fn release_step(told: &mut AdjOut, next: &mut usize, budget: usize, attrs: &mut AttrStore) -> bool {
+pub(crate) fn release_step(
+    told: &mut AdjOut,
+    next: &mut usize,
+    budget: usize,
+    attrs: &mut AttrStore,
+) -> bool {
     let end = told.len().min(*next + budget);
     for at in *next..end {
         let dest = DestId::from_index(at);

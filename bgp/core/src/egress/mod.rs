@@ -22,7 +22,7 @@ mod queue;
 mod ring;
 
 pub(crate) use adj_out::{AdjOut, Told};
-pub(crate) use cx::{Cx, Filter, Form, Scratch, write_section};
+pub(crate) use cx::{Cx, Filter, Form, Scratch, canonical_form};
 pub(crate) use edit::edit;
 pub(crate) use export::Rules;
 pub(crate) use field::ExportKey;

@@ -200,7 +200,10 @@ mod tests {
         for (attr, prefix) in [(0, 1), (1, 2), (0, 3), (0, 4), (1, 5)] {
             queue.push(announce(sets[attr]), prefix);
         }
-        assert_eq!(written(&mut queue), [(announce(sets[0]), vec![1, 3, 4]), (announce(sets[1]), vec![2, 5])]);
+        assert_eq!(
+            written(&mut queue),
+            [(announce(sets[0]), vec![1, 3, 4]), (announce(sets[1]), vec![2, 5])]
+        );
         queue.clear();
         queue.push(announce(sets[1]), 6);
         assert_eq!(written(&mut queue), [(announce(sets[1]), vec![6])]);

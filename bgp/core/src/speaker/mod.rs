@@ -13,6 +13,8 @@
 //! | `neighbour.rs` | one neighbour: its session, its numbers, up and down |
 //! | `receive.rs` | from bytes to the RIB |
 //! | `send.rs` | from the RIB to bytes |
+//! | `family.rs` | one family: table, own routes, update groups |
+//! | `policies.rs` | sets and policies |
 //! | `commands.rs` | what the embedder may ask |
 //! | `jobs.rs` | what takes longer than a turn |
 //! | `stream.rs` | best paths for the embedder |
@@ -20,8 +22,19 @@
 //!
 //! *Absent on purpose:* sockets, clocks, threads, callbacks. Nothing here waits.
 
+mod answers;
+mod commands;
+mod family;
 mod io;
+mod jobs;
+mod neighbour;
+mod policies;
+mod receive;
+mod send;
 mod settings;
+mod state;
+mod stream;
 
 pub use io::{Input, Output, PeerEvent, PeerEventKind, SubscriberId, Transport};
 pub use settings::SpeakerSettings;
+pub use state::Speaker;

@@ -4,12 +4,13 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bgp_wire::{Family, Negotiated, NextHop, PathId, RouteRefresh};
+use bgp_wire::{Family, Negotiated, NextHop, PathId};
 
+use super::family::Arrival;
 use super::state::{Conn, Speaker, for_family};
-use super::{Output, PeerEventKind, Transport};
+use super::{Output, PeerEventKind, SpeakerSettings, Transport};
 use crate::command::PeerConfig;
-use crate::egress::{Filter, GroupKey, Rules};
+use crate::egress::{Filter, GroupKey, Moved, Rules};
 use crate::outbox::Outbox;
 use crate::peer_key::{ConnId, PeerIx, PeerKey};
 use crate::rib::{PeerSource, SourceId};
@@ -38,6 +39,8 @@ pub(super) struct Neighbour {
     pub(super) sent: MessageCounts,
     /// By family index.
     pub(super) families: [FamilyState; Family::COUNT],
+    /// Which family's turn it is to send first.
+    pub(super) turn: u8,
 }
 
 /// What holds while a session is Established.
@@ -75,6 +78,7 @@ impl Neighbour {
             received: MessageCounts::default(),
             sent: MessageCounts::default(),
             families: [FamilyState::default(); Family::COUNT],
+            turn: 0,
         }
     }
 
@@ -118,6 +122,21 @@ impl Neighbour {
                 (None, IpAddr::V4(_)) => None,
             },
         }
+    }
+
+    /// Where its paths come from that arrive at second `now`; `None` while it is down.
+    pub(super) fn arrival(&self, peer: PeerIx, settings: &SpeakerSettings, now: u32) -> Option<Arrival<'_>> {
+        let up = self.up.as_ref()?;
+        Some(Arrival {
+            peer,
+            source: up.source,
+            import: &self.import,
+            external: up.negotiated.ebgp,
+            neighbor: self.key.address,
+            own: [up.negotiated.local_asn, settings.asn],
+            router_id: settings.router_id,
+            now,
+        })
     }
 
     /// The key of its update group in a family, if the family is exchanged.
@@ -197,7 +216,8 @@ impl Speaker {
     }
 
     fn take_dial(&mut self, conn: ConnId) -> Option<PeerIx> {
-        let ix = self.peers.iter().position(|peer| peer.as_ref().is_some_and(|peer| peer.dial == Some(conn)))?;
+        let ix =
+            self.peers.iter().position(|peer| peer.as_ref().is_some_and(|peer| peer.dial == Some(conn)))?;
         let peer = PeerIx(ix as u32);
         self.peer_mut(peer)?.dial = None;
         Some(peer)
@@ -212,7 +232,13 @@ impl Speaker {
         }
     }
 
-    pub(super) fn closed(&mut self, now: Instant, conn: ConnId, reason: CloseReason, out: &mut Outbox<Output>) {
+    pub(super) fn closed(
+        &mut self,
+        now: Instant,
+        conn: ConnId,
+        reason: CloseReason,
+        out: &mut Outbox<Output>,
+    ) {
         if let Some(entry) = self.conns.remove(&conn)
             && !entry.closing
         {
@@ -246,7 +272,9 @@ impl Speaker {
             state.end_of_rib = false;
         }
         for family in families.iter() {
-            self.join_group(peer, family);
+            if let Some(key) = self.group_key(peer, family) {
+                self.join_group(peer, family, key, None);
+            }
         }
         self.tell(peer, PeerEventKind::Up, out);
         self.review_convergence(now);
@@ -254,7 +282,9 @@ impl Speaker {
 
     pub(super) fn down(&mut self, now: Instant, peer: PeerIx, reason: DownReason, out: &mut Outbox<Output>) {
         for family in Family::ALL {
-            self.leave_group(peer, family);
+            if let Some(moved) = self.leave_group(peer, family) {
+                for_family!(self, family, rib => rib.discard(moved, &mut self.shared));
+            }
         }
         if let Some(neighbour) = self.peer_mut(peer)
             && let Some(up) = neighbour.up.take()
@@ -262,18 +292,58 @@ impl Speaker {
             // The routes count no more from this moment; the tables are rid of them slice by slice.
             self.shared.sources.peer_lost(peer);
             for family in up.negotiated.families.iter() {
-                for_family!(self, family, rib => rib.begin_review());
+                for_family!(self, family, rib => rib.review.begin());
             }
         }
         self.tell(peer, PeerEventKind::Down(reason), out);
         self.review_convergence(now);
     }
 
-    /// Puts an established neighbour into the update group that it belongs to.
-    pub(super) fn join_group(&mut self, peer: PeerIx, family: Family) {
-        let Some(neighbour) = self.peers.get_mut(peer.index()).and_then(Option::as_deref_mut) else { return };
-        let alone = self.policies.asks_for_neighbour(&neighbour.config.export) || self.named_by_origination(neighbour.key);
-        let _ = alone;
-        todo!()
+    /// Puts an established neighbour into the update group that it belongs to. `moved` is what it brings from another.
+    fn join_group(&mut self, peer: PeerIx, family: Family, key: GroupKey, moved: Option<Moved>) {
+        let filter = self.policies.filter(&key.policy);
+        let idle = self
+            .peer(peer)
+            .and_then(|neighbour| neighbour.up.as_ref())
+            .is_some_and(|up| self.conns.get(&up.conn).is_some_and(|conn| conn.idle));
+        let group = for_family!(self, family, rib => {
+            let group = rib.join(peer, key, filter, moved, &mut self.shared);
+            if idle && let Some(group) = rib.group_mut(group) {
+                group.set_idle(peer);
+            }
+            group
+        });
+        if let Some(neighbour) = self.peer_mut(peer) {
+            neighbour.families[family.index()].group = Some(group);
+        }
+    }
+
+    fn leave_group(&mut self, peer: PeerIx, family: Family) -> Option<Moved> {
+        let group = self.peer_mut(peer)?.families[family.index()].group.take()?;
+        for_family!(self, family, rib => rib.leave(peer, group, &mut self.shared))
+    }
+
+    fn group_key(&self, peer: PeerIx, family: Family) -> Option<GroupKey> {
+        let neighbour = self.peer(peer)?;
+        // Two reasons to be told something of one's own.
+        let alone =
+            self.policies.asks_who(&neighbour.config.export) || self.named.contains_key(&neighbour.key);
+        neighbour.group_key(family, alone)
+    }
+
+    /// What decides about a neighbour's update groups may have changed: it moves where it belongs, and is told what is
+    /// different there.
+    pub(super) fn regroup(&mut self, peer: PeerIx) {
+        for family in Family::ALL {
+            let Some(key) = self.group_key(peer, family) else { continue };
+            let group = self.peer(peer).and_then(|neighbour| neighbour.families[family.index()].group);
+            let stays = group.is_some_and(|group| {
+                for_family!(self, family, rib => rib.group(group).is_some_and(|group| *group.key() == key))
+            });
+            if !stays {
+                let moved = self.leave_group(peer, family);
+                self.join_group(peer, family, key, moved);
+            }
+        }
     }
 }

@@ -20,9 +20,10 @@ pub struct SpeakerSettings {
     pub seed: u64,
     /// How many equal-cost next hops the change stream gives at most; at least 1.
     pub multipath: usize,
-    /// How long a configured neighbour that has never been up holds up `Converged`, counted from the first turn.
+    /// How long a configured neighbour that has never been up holds up `Converged`, counted from
+    /// `Command::LoadingDone`.
     pub convergence_grace: Duration,
-    /// The longest that anything holds up `Converged`, counted from the first turn.
+    /// The longest that anything holds up `Converged`, counted from `Command::LoadingDone`.
     pub convergence_deadline: Duration,
 }
 

@@ -20,10 +20,14 @@ use crate::time::Instant;
 /// A BGP speaker. See the [module](super).
 pub struct Speaker {
     pub(super) settings: SpeakerSettings,
-    /// The first turn.
-    pub(super) started: Option<Instant>,
-    /// All local routes are in.
-    pub(super) loaded: bool,
+    /// When all local routes were in.
+    pub(super) loaded: Option<Instant>,
+    /// The grace for neighbours that have never been up has passed.
+    pub(super) grace_over: bool,
+    /// Neighbours that originations name, and in how many.
+    pub(super) named: BTreeMap<PeerKey, u32>,
+    /// Counts neighbours, so that each has jitter of its own.
+    pub(super) made: u64,
     /// By [`PeerIx`]. A neighbour that was deleted stays, without its key, until its paths are gone.
     pub(super) peers: Vec<Option<Box<Neighbour>>>,
     pub(super) by_key: BTreeMap<PeerKey, PeerIx>,
@@ -36,8 +40,8 @@ pub struct Speaker {
     pub(super) v6: FamilyRib<Ipv6Prefix>,
     pub(super) policies: Policies,
     pub(super) subscribers: Vec<Option<Subscriber>>,
-    /// By family index: its initial convergence has ended.
-    pub(super) converged: [bool; Family::COUNT],
+    /// By family index: where in the change log its initial convergence ended.
+    pub(super) converged: [Option<u64>; Family::COUNT],
     session_out: Outbox<session::Output>,
     woken: Vec<PeerIx>,
 }
@@ -83,8 +87,10 @@ impl Speaker {
     pub fn new(settings: SpeakerSettings) -> Self {
         let seed = settings.seed;
         Self {
-            started: None,
-            loaded: false,
+            loaded: None,
+            grace_over: false,
+            named: BTreeMap::new(),
+            made: 0,
             peers: Vec::new(),
             by_key: BTreeMap::new(),
             conns: BTreeMap::new(),
@@ -99,7 +105,7 @@ impl Speaker {
             v6: FamilyRib::new(seed ^ 0x7636),
             policies: Policies::new(),
             subscribers: Vec::new(),
-            converged: [false; Family::COUNT],
+            converged: [None; Family::COUNT],
             session_out: Outbox::new(),
             woken: Vec::new(),
             settings,
@@ -114,13 +120,17 @@ impl Speaker {
 
     /// Takes one input and appends what it leads to.
     pub fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Outbox<Output>) {
-        self.started.get_or_insert(now);
         match input {
             Input::Accepted { conn, link } => self.accepted(now, conn, link, out),
             Input::Connected { conn, link } => self.connected(now, conn, link, out),
             Input::ConnectFailed { conn, reason } => self.connect_failed(now, conn, reason, out),
             Input::Received { conn, messages } => self.received(now, conn, messages, out),
-            Input::Drained { conn } => self.set_idle(conn),
+            Input::Drained { conn } => {
+                self.set_idle(conn);
+                if self.conns.get(&conn).is_some_and(|conn| !conn.control.is_empty()) {
+                    self.wake(conn, out);
+                }
+            }
             Input::Closed { conn, reason } => self.closed(now, conn, reason, out),
             Input::Unread { conn } => {
                 if let Some(peer) = self.conns.get(&conn).map(|conn| conn.peer) {
@@ -129,7 +139,7 @@ impl Speaker {
             }
             Input::Tick => self.tick(now, out),
         }
-        self.settle(now, out);
+        self.settle(out);
     }
 
     /// When [`Input::Tick`] is next due.
@@ -251,11 +261,11 @@ impl Speaker {
     }
 
     /// Ends a turn: wakes whoever has something to read now.
-    pub(super) fn settle(&mut self, now: Instant, out: &mut Outbox<Output>) {
-        let _ = now;
+    pub(super) fn settle(&mut self, out: &mut Outbox<Output>) {
+        let loaded = self.loaded.is_some();
         let mut woken = std::mem::take(&mut self.woken);
-        self.v4.wake(&mut self.shared, self.loaded, &mut woken);
-        self.v6.wake(&mut self.shared, self.loaded, &mut woken);
+        self.v4.wake(&mut self.shared, loaded, &mut woken);
+        self.v6.wake(&mut self.shared, loaded, &mut woken);
         for peer in woken.drain(..) {
             let conn = self.peer(peer).and_then(|neighbour| neighbour.up.as_ref()).map(|up| up.conn);
             if let Some(conn) = conn {

@@ -1,0 +1,282 @@
+//! Queries.
+
+use std::time::Duration;
+
+use bgp_wire::attr::Canonical;
+use bgp_wire::{Capability, Family, HEADER_LEN, Ipv4Prefix, Ipv6Prefix, NextHop, Nlri, Open};
+use bytes::BytesMut;
+
+use super::family::FamilyRib;
+use super::neighbour::Neighbour;
+use super::state::{Shared, Speaker};
+use crate::egress::{ExportKey, canonical_form};
+use crate::peer_key::{PeerIx, PeerKey};
+use crate::query::{
+    FamilyStatus, PathEntry, PeerStatus, QueryError, RouteCursor, RouteEntry, RoutePage, RouteQuery,
+    RouteTable,
+};
+use crate::rib::{AttrId, AttrSet, DestId, Path, SourceId};
+use crate::stats::{SpeakerStats, TableSizes};
+use crate::time::Instant;
+
+/// Destinations looked at for one page, found or not.
+const LOOKED_AT: usize = 16 * 1024;
+
+impl Speaker {
+    /// Every configured neighbour, in the order of their keys.
+    #[must_use]
+    pub fn peers(&self, now: Instant) -> Vec<PeerStatus> {
+        self.by_key.values().filter_map(|peer| Some(self.status(now, *peer, self.peer(*peer)?))).collect()
+    }
+
+    /// A page of a table: at most `limit` destinations, and fewer where it is long looked for them. Begin without
+    /// `cursor`; go on with the one that the page gives, until it gives none.
+    ///
+    /// # Errors
+    /// When the query names a peer that does not exist, or a prefix of another family.
+    pub fn routes(
+        &mut self,
+        now: Instant,
+        query: &RouteQuery,
+        cursor: Option<RouteCursor>,
+        limit: usize,
+    ) -> Result<RoutePage, QueryError> {
+        if let Some(nlri) = query.prefix.filter(|nlri| nlri.family() != query.family) {
+            return Err(QueryError::WrongFamily { nlri, family: query.family });
+        }
+        let view = match &query.table {
+            RouteTable::LocRib => View::LocRib,
+            RouteTable::AdjRibIn(key) => View::In(self.known(key)?),
+            RouteTable::AdjRibOut(key) => {
+                let peer = self.known(key)?;
+                let group = self.peer(peer).and_then(|peer| peer.families[query.family.index()].group);
+                match group {
+                    Some(group) => View::Out(peer, group),
+                    None => return Ok(RoutePage::default()),
+                }
+            }
+        };
+        let keys: Vec<Option<PeerKey>> =
+            self.peers.iter().map(|peer| peer.as_ref().map(|peer| peer.key)).collect();
+        let page = Page { view, now: now.as_secs(), keys: &keys, from: cursor.unwrap_or_default().0, limit };
+        let Self { v4, v6, shared, .. } = self;
+        Ok(match (query.family, query.prefix) {
+            (Family::Ipv4Unicast, Some(Nlri::V4(net))) => page.one(v4, Ipv4Prefix::from(net), shared),
+            (Family::Ipv6Unicast, Some(Nlri::V6(net))) => page.one(v6, Ipv6Prefix::from(net), shared),
+            (Family::Ipv4Unicast, _) => page.read(v4, shared),
+            (Family::Ipv6Unicast, _) => page.read(v6, shared),
+        })
+    }
+
+    /// What the speaker has done so far.
+    #[must_use]
+    pub fn stats(&self) -> SpeakerStats {
+        self.shared.stats
+    }
+
+    /// How large the tables are.
+    #[must_use]
+    pub fn sizes(&self) -> TableSizes {
+        TableSizes {
+            destinations: [self.v4.table.len() as u64, self.v6.table.len() as u64],
+            attribute_sets: self.shared.attrs.len() as u64,
+            update_groups: (self.v4.group_count() + self.v6.group_count()) as u64,
+        }
+    }
+
+    fn known(&self, key: &PeerKey) -> Result<PeerIx, QueryError> {
+        self.by_key.get(key).copied().ok_or(QueryError::NoSuchPeer(*key))
+    }
+
+    fn status(&self, now: Instant, peer: PeerIx, neighbour: &Neighbour) -> PeerStatus {
+        let status = neighbour.session.status();
+        let settings = neighbour.session.settings();
+        let configured = match settings.remote_asn {
+            crate::session::RemoteAsn::Is(asn) => Some(asn),
+            crate::session::RemoteAsn::Internal => Some(settings.local_asn),
+            crate::session::RemoteAsn::External => None,
+        };
+        let up = neighbour.up.as_ref();
+        let keepalive = |hold: u16| settings.keepalive.map_or(hold / 3, std::num::NonZeroU16::get);
+        PeerStatus {
+            key: neighbour.key,
+            description: neighbour.config.description.clone(),
+            local_asn: settings.local_asn,
+            remote_asn: status.received.map(Open::asn).or(configured),
+            remote_router_id: status.received.map(|open| open.router_id),
+            state: status.state,
+            disabled: neighbour.disabled,
+            uptime: up.map(|_| now.saturating_since(status.since)),
+            established_count: status.established_count,
+            last_error: status.last_error.map(|error| error.reason.to_string()),
+            families: neighbour
+                .config
+                .families
+                .iter()
+                .map(|family| self.family_status(peer, neighbour, family))
+                .collect(),
+            negotiated: up.map_or(bgp_wire::FamilySet::EMPTY, |up| up.negotiated.families),
+            connect_retry: settings.connect_retry,
+            configured_hold_time: settings.hold_time.secs(),
+            configured_keepalive: keepalive(settings.hold_time.secs()),
+            applied_hold_time: status.hold_time.map(crate::session::HoldTime::secs),
+            applied_keepalive: status.keepalive.map(|interval| interval.as_secs() as u16),
+            multihop_ttl: neighbour.config.multihop_ttl.unwrap_or(1),
+            local_capabilities: capabilities(status.sent),
+            remote_capabilities: capabilities(status.received),
+            local_address: status.link.map(|link| link.local),
+            received: neighbour.received,
+            sent: neighbour.sent,
+        }
+    }
+
+    fn family_status(&self, peer: PeerIx, neighbour: &Neighbour, family: Family) -> FamilyStatus {
+        let state = &neighbour.families[family.index()];
+        let group = state.group.and_then(|group| match family {
+            Family::Ipv4Unicast => self.v4.group(group),
+            Family::Ipv6Unicast => self.v6.group(group),
+        });
+        FamilyStatus {
+            family,
+            received: state.received,
+            accepted: state.accepted,
+            advertised: group.map_or(0, |group| group.announced_to(peer)),
+            end_of_rib_received: state.end_of_rib,
+            end_of_rib_sent: group.is_some_and(|group| group.end_of_rib_sent(peer)),
+        }
+    }
+}
+
+/// The capabilities of an OPEN, each as a TLV.
+fn capabilities(open: Option<&Open>) -> Vec<Vec<u8>> {
+    let Some(open) = open else { return Vec::new() };
+    let one = |capability: &Capability| {
+        let alone = Open { capabilities: vec![capability.clone()], ..open.clone() };
+        let mut octets = BytesMut::new();
+        alone.encode(&mut octets).ok()?;
+        // Behind the header, the fixed part of ten octets, and the head of the one optional parameter.
+        octets.get(HEADER_LEN + 12..).map(<[u8]>::to_vec)
+    };
+    open.capabilities.iter().filter_map(one).collect()
+}
+
+/// Which table a page is of.
+#[derive(Copy, Clone)]
+enum View {
+    LocRib,
+    In(PeerIx),
+    Out(PeerIx, u32),
+}
+
+/// A page being made.
+struct Page<'a> {
+    view: View,
+    now: u32,
+    /// By [`PeerIx`].
+    keys: &'a [Option<PeerKey>],
+    from: u32,
+    limit: usize,
+}
+
+impl Page<'_> {
+    fn one<K: ExportKey>(&self, rib: &mut FamilyRib<K>, prefix: K, shared: &mut Shared) -> RoutePage {
+        let dest = rib.table.find(prefix);
+        RoutePage {
+            routes: dest.and_then(|dest| self.entry(rib, dest, shared)).into_iter().collect(),
+            next: None,
+        }
+    }
+
+    fn read<K: ExportKey>(&self, rib: &mut FamilyRib<K>, shared: &mut Shared) -> RoutePage {
+        let mut page = RoutePage::default();
+        let first = self.from as usize;
+        let end = rib.table.len_ids();
+        for at in first..end.min(first + LOOKED_AT) {
+            if page.routes.len() >= self.limit {
+                page.next = Some(RouteCursor(at as u32));
+                return page;
+            }
+            page.routes.extend(self.entry(rib, DestId::from_index(at), shared));
+        }
+        page.next = (first + LOOKED_AT < end).then_some(RouteCursor((first + LOOKED_AT) as u32));
+        page
+    }
+
+    fn entry<K: ExportKey>(
+        &self,
+        rib: &mut FamilyRib<K>,
+        dest: DestId,
+        shared: &mut Shared,
+    ) -> Option<RouteEntry> {
+        let mut decided_by = None;
+        let paths: Vec<PathEntry> = match self.view {
+            View::LocRib => {
+                decided_by = rib.table.best(dest).map(|best| best.rung);
+                let paths = rib.table.paths(dest).enumerate();
+                let best = decided_by.is_some();
+                paths
+                    .map(|(n, path)| {
+                        self.path(path, path.post().unwrap_or(path.pre()), best && n == 0, shared)
+                    })
+                    .collect()
+            }
+            View::In(peer) => {
+                let own = |path: &&Path| shared.sources.peer(path.source()) == Some(peer);
+                let best = rib.table.best(dest).map(|best| best.path.source());
+                rib.table
+                    .paths(dest)
+                    .filter(own)
+                    .map(|path| self.path(path, path.pre(), best == Some(path.source()), shared))
+                    .collect()
+            }
+            View::Out(peer, group) => self.sent(rib, peer, group, dest, shared).into_iter().collect(),
+        };
+        (!paths.is_empty()).then(|| RouteEntry { nlri: rib.table.key(dest).into(), decided_by, paths })
+    }
+
+    fn path(&self, path: &Path, attrs: AttrId, best: bool, shared: &Shared) -> PathEntry {
+        let attrs = shared.attrs.set(attrs).clone();
+        PathEntry {
+            source: self.source(path.source(), shared),
+            next_hop: attrs.next_hop(),
+            attrs,
+            best,
+            age: Duration::from_secs(u64::from(self.now.saturating_sub(path.since()))),
+            rejected: path.rejected(),
+        }
+    }
+
+    fn source(&self, source: SourceId, shared: &Shared) -> Option<PeerKey> {
+        self.keys.get(shared.sources.peer(source)?.index()).copied().flatten()
+    }
+
+    /// What a member of a group has been told.
+    fn sent<K: ExportKey>(
+        &self,
+        rib: &mut FamilyRib<K>,
+        peer: PeerIx,
+        group: u32,
+        dest: DestId,
+        shared: &mut Shared,
+    ) -> Option<PathEntry> {
+        let (told, form) = rib.told(peer, group, dest, shared)?;
+        let (octets, next_hop): (Vec<u8>, NextHop) =
+            canonical_form(rib.group(group)?.key(), &form, shared.attrs.set(told.attr))?;
+        let source = told.origin.peer().and_then(|peer| self.keys.get(peer.index()).copied().flatten());
+        let since = rib
+            .table
+            .paths(dest)
+            .find(|path| {
+                path.post() == Some(told.attr) && shared.sources.peer(path.source()) == told.origin.peer()
+            })
+            .map_or(self.now, Path::since);
+        Some(PathEntry {
+            source,
+            attrs: AttrSet::new(&octets, Some(next_hop), Canonical(&octets).facts()),
+            next_hop: Some(next_hop),
+            best: true,
+            age: Duration::from_secs(u64::from(self.now.saturating_sub(since))),
+            rejected: None,
+        })
+    }
+}

@@ -1,0 +1,446 @@
+//! What the embedder may ask: each command checks everything first, then changes what it must and nothing else.
+
+use std::net::IpAddr;
+
+use bgp_wire::attr::{Builder, Canonical, Community, LargeCommunity, Origin};
+use bgp_wire::{Asn, Family, Ipv4Prefix, Ipv6Prefix, NextHop, Nlri, RouterId};
+
+use super::Output;
+use super::neighbour::Neighbour;
+use super::policies::Members;
+use super::state::{Speaker, for_family};
+use crate::command::{Applied, Audience, Clear, Command, Origination, PeerConfig, Policy, Refusal};
+use crate::outbox::Outbox;
+use crate::peer_key::{PeerIx, PeerKey};
+use crate::policy::PolicyName;
+use crate::session::{self, Peer, PeerSettings, Reconfigured, SettingsError, StopReason};
+use crate::time::Instant;
+
+/// Octets that the attributes of an own route may have, so that they fit into a message with what export adds.
+const LONGEST_OWN: usize = 4096 - 256;
+/// Octets of a shutdown text (RFC 9003).
+const LONGEST_TEXT: usize = 255;
+
+impl Speaker {
+    /// Carries out a command.
+    ///
+    /// # Errors
+    /// A [`Refusal`], and then nothing has changed.
+    pub fn command(
+        &mut self,
+        now: Instant,
+        command: Command,
+        out: &mut Outbox<Output>,
+    ) -> Result<Applied, Refusal> {
+        let applied = match command {
+            Command::PutPeer(key, config) => self.put_peer(now, key, config, out),
+            Command::DeletePeer(key) => Ok(self.delete_peer(now, &key, out)),
+            Command::PutOrigination(nlri, origination) => self.put_origination(now, nlri, origination),
+            Command::DeleteOrigination(nlri) => Ok(self.delete_origination(now, nlri)),
+            Command::PutPrefixSet(name, ranges) => Ok(self.put_set(&name, Members::Prefixes(ranges))),
+            Command::DeletePrefixSet(name) => self.policies.delete_prefix_set(&name).map(applied_if),
+            Command::PutNeighborSet(name, addresses) => {
+                Ok(self.put_set(&name, Members::Neighbors(addresses)))
+            }
+            Command::DeleteNeighborSet(name) => self.policies.delete_neighbor_set(&name).map(applied_if),
+            Command::PutPolicy(name, def) => match self.policies.put(name.clone(), def) {
+                Ok(None) => Ok(Applied::Unchanged),
+                Ok(Some(changed)) => {
+                    if changed {
+                        self.policy_changed(&name);
+                    }
+                    Ok(Applied::Applied)
+                }
+                Err(refusal) => Err(refusal),
+            },
+            Command::DeletePolicy(name) => self.delete_policy(&name),
+            Command::PutNextHop(address, state) => {
+                let generation = self.shared.attrs.next_hops().generation();
+                let known = self.shared.attrs.next_hops().state(address) == Some(&state);
+                if self.shared.attrs.next_hops_mut().put(address, state) {
+                    self.compare_next_hops(generation);
+                }
+                Ok(applied_if(!known))
+            }
+            Command::DeleteNextHop(address) => {
+                let generation = self.shared.attrs.next_hops().generation();
+                let known = self.shared.attrs.next_hops().state(address).is_some();
+                if self.shared.attrs.next_hops_mut().delete(address) {
+                    self.compare_next_hops(generation);
+                }
+                Ok(applied_if(known))
+            }
+            Command::PutIdentity { asn, router_id } => self.put_identity(now, asn, router_id, out),
+            Command::LoadingDone => {
+                let first = self.loaded.is_none();
+                self.loaded.get_or_insert(now);
+                self.review_convergence(now);
+                Ok(applied_if(first))
+            }
+            Command::ClearPeer(key, how) => self.clear_peer(now, &key, how, out),
+            Command::DisablePeer(key, text) => self.disable_peer(now, &key, &text, out),
+            Command::EnablePeer(key) => self.enable_peer(now, &key, out),
+        };
+        self.settle(out);
+        applied
+    }
+
+    fn find(&self, key: &PeerKey) -> Result<PeerIx, Refusal> {
+        self.by_key.get(key).copied().ok_or(Refusal::NoSuchPeer(*key))
+    }
+
+    fn keys(&self) -> Vec<PeerIx> {
+        self.by_key.values().copied().collect()
+    }
+}
+
+fn applied_if(changed: bool) -> Applied {
+    if changed { Applied::Applied } else { Applied::Unchanged }
+}
+
+/// Neighbours.
+impl Speaker {
+    fn put_peer(
+        &mut self,
+        now: Instant,
+        key: PeerKey,
+        config: PeerConfig,
+        out: &mut Outbox<Output>,
+    ) -> Result<Applied, Refusal> {
+        let settings = self.check_peer(&key, &config)?;
+        let Some(&peer) = self.by_key.get(&key) else {
+            self.add_peer(now, key, config, settings, out);
+            return Ok(Applied::Applied);
+        };
+        let import = self.policies.filter(&config.import);
+        let Some(neighbour) = self.peer_mut(peer) else { return Ok(Applied::Unchanged) };
+        if neighbour.config == config {
+            return Ok(Applied::Unchanged);
+        }
+        let old = std::mem::replace(&mut neighbour.config, config);
+        let new = &neighbour.config;
+        let other_transport = old.local_address != new.local_address || old.multihop_ttl != new.multihop_ttl;
+        let other_import = old.import != new.import;
+        neighbour.import = import;
+        let mut applied = self.reconfigure(now, peer, settings, out);
+        if other_transport && applied != Applied::SessionReset {
+            applied = self.restart(now, peer, StopReason::ConfigurationChange, out);
+        }
+        if other_import {
+            self.begin_reimport(peer);
+        }
+        self.regroup(peer);
+        Ok(applied)
+    }
+
+    fn check_peer(&self, key: &PeerKey, config: &PeerConfig) -> Result<PeerSettings, Refusal> {
+        let address = key.address;
+        let broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast());
+        if address.is_unspecified() || address.is_multicast() || broadcast {
+            return Err(Refusal::PeerAddress(address));
+        }
+        if let Some(local) = config.local_address
+            && (local.is_ipv4() != address.is_ipv4() || local.is_unspecified())
+        {
+            return Err(Refusal::LocalAddress(local));
+        }
+        self.policies.check(&config.import)?;
+        self.policies.check(&config.export)?;
+        let settings = config.session(self.settings.asn, self.settings.router_id);
+        settings.check()?;
+        Ok(settings)
+    }
+
+    fn add_peer(
+        &mut self,
+        now: Instant,
+        key: PeerKey,
+        config: PeerConfig,
+        settings: PeerSettings,
+        out: &mut Outbox<Output>,
+    ) {
+        self.made += 1;
+        let session = Peer::new(
+            settings,
+            self.settings.seed.wrapping_add(self.made.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+        );
+        let import = self.policies.filter(&config.import);
+        let at = self.peers.iter().position(Option::is_none).unwrap_or(self.peers.len());
+        if at == self.peers.len() {
+            self.peers.push(None);
+        }
+        let peer = PeerIx(at as u32);
+        self.peers[at] = Some(Box::new(Neighbour::new(key, config, session, import)));
+        self.by_key.insert(key, peer);
+        self.session(now, peer, session::Input::Start, out);
+    }
+
+    fn delete_peer(&mut self, now: Instant, key: &PeerKey, out: &mut Outbox<Output>) -> Applied {
+        let Some(peer) = self.by_key.remove(key) else { return Applied::Unchanged };
+        self.session(now, peer, session::Input::Stop(StopReason::Deconfigured), out);
+        if let Some(neighbour) = self.peer_mut(peer) {
+            neighbour.gone = true;
+        }
+        // What is left of it goes when a review has passed over every table.
+        self.v4.review.begin();
+        self.v6.review.begin();
+        self.review_convergence(now);
+        Applied::Applied
+    }
+
+    /// New settings for a session. Says what that did.
+    fn reconfigure(
+        &mut self,
+        now: Instant,
+        peer: PeerIx,
+        settings: PeerSettings,
+        out: &mut Outbox<Output>,
+    ) -> Applied {
+        let mut actions = Outbox::new();
+        let done =
+            self.peer_mut(peer).map(|neighbour| neighbour.session.reconfigure(now, settings, &mut actions));
+        self.carry_out(now, peer, &mut actions, out);
+        match done {
+            Some(Reconfigured::Reset) => Applied::SessionReset,
+            Some(Reconfigured::Live | Reconfigured::Unchanged) | None => Applied::Applied,
+        }
+    }
+
+    /// Ends a session, if there is one, and lets it start again.
+    fn restart(&mut self, now: Instant, peer: PeerIx, why: StopReason, out: &mut Outbox<Output>) -> Applied {
+        let Some(neighbour) = self.peer(peer) else { return Applied::Applied };
+        let (disabled, had) = (neighbour.disabled, neighbour.session.status().conn.is_some());
+        if disabled {
+            return Applied::Applied;
+        }
+        self.session(now, peer, session::Input::Stop(why), out);
+        self.session(now, peer, session::Input::Start, out);
+        if had { Applied::SessionReset } else { Applied::Applied }
+    }
+
+    fn put_identity(
+        &mut self,
+        now: Instant,
+        asn: Asn,
+        router_id: RouterId,
+        out: &mut Outbox<Output>,
+    ) -> Result<Applied, Refusal> {
+        if asn == Asn::ZERO {
+            return Err(SettingsError::ZeroAsn.into());
+        }
+        if router_id == RouterId(0) {
+            return Err(SettingsError::ZeroRouterId.into());
+        }
+        if self.identity() == (asn, router_id) {
+            return Ok(Applied::Unchanged);
+        }
+        self.settings.asn = asn;
+        self.settings.router_id = router_id;
+        let mut applied = Applied::Applied;
+        for peer in self.keys() {
+            let Some(settings) = self.peer(peer).map(|neighbour| neighbour.config.session(asn, router_id))
+            else {
+                continue;
+            };
+            if self.reconfigure(now, peer, settings, out) == Applied::SessionReset {
+                applied = Applied::SessionReset;
+            }
+        }
+        Ok(applied)
+    }
+
+    fn clear_peer(
+        &mut self,
+        now: Instant,
+        key: &PeerKey,
+        how: Clear,
+        out: &mut Outbox<Output>,
+    ) -> Result<Applied, Refusal> {
+        let peer = self.find(key)?;
+        match how {
+            Clear::SoftIn => self.begin_reimport(peer),
+            Clear::SoftOut => Family::ALL.into_iter().for_each(|family| self.send_again(peer, family)),
+            Clear::Hard => return Ok(self.restart(now, peer, StopReason::Reset("".into()), out)),
+        }
+        Ok(Applied::Applied)
+    }
+
+    fn disable_peer(
+        &mut self,
+        now: Instant,
+        key: &PeerKey,
+        text: &str,
+        out: &mut Outbox<Output>,
+    ) -> Result<Applied, Refusal> {
+        let peer = self.find(key)?;
+        if text.len() > LONGEST_TEXT {
+            return Err(Refusal::TextTooLong(text.len()));
+        }
+        let Some(neighbour) = self.peer_mut(peer) else { return Ok(Applied::Unchanged) };
+        if std::mem::replace(&mut neighbour.disabled, true) {
+            return Ok(Applied::Unchanged);
+        }
+        let had = neighbour.session.status().conn.is_some();
+        self.session(now, peer, session::Input::Stop(StopReason::Shutdown(text.into())), out);
+        self.review_convergence(now);
+        Ok(if had { Applied::SessionReset } else { Applied::Applied })
+    }
+
+    fn enable_peer(
+        &mut self,
+        now: Instant,
+        key: &PeerKey,
+        out: &mut Outbox<Output>,
+    ) -> Result<Applied, Refusal> {
+        let peer = self.find(key)?;
+        let Some(neighbour) = self.peer_mut(peer) else { return Ok(Applied::Unchanged) };
+        if !std::mem::replace(&mut neighbour.disabled, false) {
+            return Ok(Applied::Unchanged);
+        }
+        self.session(now, peer, session::Input::Start, out);
+        Ok(Applied::Applied)
+    }
+}
+
+/// Own routes.
+impl Speaker {
+    fn put_origination(&mut self, now: Instant, nlri: Nlri, new: Origination) -> Result<Applied, Refusal> {
+        let next_hop = new.next_hop.map(NextHop::from);
+        if let Some(hop) = next_hop
+            && (!hop.is_host() || hop.address().is_ipv4() != (nlri.family() == Family::Ipv4Unicast))
+        {
+            return Err(Refusal::NextHop(hop.address()));
+        }
+        let octets = own_attributes(&new);
+        if octets.len() > LONGEST_OWN {
+            return Err(Refusal::TooLarge);
+        }
+        let known = self.origination(nlri);
+        if known.as_ref() == Some(&new) {
+            return Ok(Applied::Unchanged);
+        }
+        let other_audience = known.as_ref().is_some_and(|known| known.audience != new.audience);
+        let attrs = self.shared.attrs.intern(&octets, next_hop, || Canonical(&octets).facts());
+        let audience = new.audience.clone();
+        if other_audience {
+            // Its attributes may be the same, so that nobody would look at it again.
+            self.set_origination(now, nlri, None);
+        }
+        self.set_origination(now, nlri, Some((new, attrs)));
+        self.shared.attrs.release(attrs, 1);
+        self.name(&audience, 1);
+        if let Some(known) = known {
+            self.name(&known.audience, -1);
+        }
+        Ok(Applied::Applied)
+    }
+
+    fn delete_origination(&mut self, now: Instant, nlri: Nlri) -> Applied {
+        let Some(known) = self.origination(nlri) else { return Applied::Unchanged };
+        self.set_origination(now, nlri, None);
+        self.name(&known.audience, -1);
+        Applied::Applied
+    }
+
+    fn origination(&self, nlri: Nlri) -> Option<Origination> {
+        match nlri {
+            Nlri::V4(net) => self.v4.originations.get(&Ipv4Prefix::from(net)).cloned(),
+            Nlri::V6(net) => self.v6.originations.get(&Ipv6Prefix::from(net)).cloned(),
+        }
+    }
+
+    fn set_origination(&mut self, now: Instant, nlri: Nlri, to: Option<(Origination, crate::rib::AttrId)>) {
+        let (origination, attrs) = to.unzip();
+        let (shared, now) = (&mut self.shared, now.as_secs());
+        match nlri {
+            Nlri::V4(net) => self.v4.originate(net.into(), origination, attrs, now, shared),
+            Nlri::V6(net) => self.v6.originate(net.into(), origination, attrs, now, shared),
+        }
+    }
+
+    /// Counts the neighbours that an audience names. Who is named by any origination has update groups of its own.
+    fn name(&mut self, audience: &Audience, by: i32) {
+        let Audience::Peers(keys) = audience else { return };
+        for key in keys {
+            let count = self.named.entry(*key).or_insert(0);
+            *count = count.saturating_add_signed(by);
+            if *count == 0 {
+                self.named.remove(key);
+            }
+            if let Some(&peer) = self.by_key.get(key) {
+                self.regroup(peer);
+            }
+        }
+    }
+}
+
+/// The canonical attributes of an own route.
+fn own_attributes(origination: &Origination) -> Vec<u8> {
+    let mut builder = Builder::new(Origin::Igp);
+    builder
+        .med(origination.med)
+        .local_pref(origination.local_pref)
+        .add_communities(origination.communities.iter().copied().map(Community));
+    let large = origination.large_communities.iter();
+    builder.add_large_communities(large.map(|&(global, one, two)| LargeCommunity::new(global, one, two)));
+    builder.build()
+}
+
+/// Sets, policies, next hops.
+impl Speaker {
+    fn put_set(&mut self, name: &crate::policy::SetName, members: Members) -> Applied {
+        let Some(policies) = self.policies.put_set(name, members) else { return Applied::Unchanged };
+        for policy in policies {
+            self.policy_changed(&policy);
+        }
+        Applied::Applied
+    }
+
+    fn delete_policy(&mut self, name: &PolicyName) -> Result<Applied, Refusal> {
+        let uses = |policy: &Policy| matches!(policy, Policy::Named(used) if used == name);
+        for (key, peer) in &self.by_key {
+            let config = self.peer(*peer).map(|neighbour| &neighbour.config);
+            if config.is_some_and(|config| uses(&config.import) || uses(&config.export)) {
+                return Err(Refusal::PolicyInUse { policy: name.clone(), peer: *key });
+            }
+        }
+        Ok(applied_if(self.policies.delete(name)))
+    }
+
+    /// A policy reads differently now: routes that it concerns are looked at again, and nothing else.
+    fn policy_changed(&mut self, name: &PolicyName) {
+        let policy = Policy::Named(name.clone());
+        let filter = self.policies.filter(&policy);
+        for family in Family::ALL {
+            for_family!(self, family, rib => {
+                for group in rib.groups_mut().filter(|group| group.key().policy == policy) {
+                    group.refilter(filter.clone());
+                }
+            });
+        }
+        for peer in self.keys() {
+            let Some(neighbour) = self.peer_mut(peer) else { continue };
+            let (imports, exports) = (neighbour.config.import == policy, neighbour.config.export == policy);
+            if imports {
+                neighbour.import = filter.clone();
+                self.begin_reimport(peer);
+            }
+            if exports {
+                self.regroup(peer);
+            }
+        }
+    }
+
+    fn begin_reimport(&mut self, peer: PeerIx) {
+        let families =
+            self.peer(peer).and_then(|neighbour| neighbour.up.as_ref()).map(|up| up.negotiated.families);
+        for family in families.into_iter().flat_map(bgp_wire::FamilySet::iter) {
+            for_family!(self, family, rib => rib.begin_reimport(peer));
+        }
+    }
+
+    fn compare_next_hops(&mut self, generation: u64) {
+        self.v4.review.begin_costs(generation);
+        self.v6.review.begin_costs(generation);
+    }
+}

@@ -1,0 +1,456 @@
+//! One family of the speaker: its table, its originations and its update groups.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use bgp_wire::attr::Canonical;
+use bgp_wire::{Asn, PathId, RouterId};
+use smallvec::SmallVec;
+
+use super::neighbour::FamilyState;
+use super::state::Shared;
+use crate::command::Origination;
+use crate::egress::{
+    AdjOut, Cx, ExportKey, Filter, Form, Group, GroupKey, Moved, Next, Scratch, Told, edit, release_step,
+};
+use crate::peer_key::PeerIx;
+use crate::policy::{Edits, Learned, Route};
+use crate::rib::{Accepted, AttrId, Context, DestId, Offer, Outcome, PathRejected, Review, SourceId, Table};
+
+/// One family.
+pub(super) struct FamilyRib<K: ExportKey> {
+    pub(super) table: Table<K>,
+    pub(super) originations: BTreeMap<K, Origination>,
+    groups: Vec<Option<Group>>,
+    scratch: Scratch<K>,
+    pub(super) review: Review,
+    pub(super) reimport: Reimport,
+    /// What dissolved groups had told, and how far their references have been given back.
+    pub(super) dissolved: Vec<(AdjOut, usize)>,
+}
+
+/// A walk that runs import policy again over the paths of some neighbours.
+#[derive(Debug, Default)]
+pub(super) struct Reimport {
+    pub(super) peers: BTreeSet<PeerIx>,
+    next: usize,
+    left: usize,
+}
+
+impl Reimport {
+    /// Whether there is something left to look at.
+    pub(super) fn is_under_way(&self) -> bool {
+        self.left > 0
+    }
+}
+
+/// Where paths come from that arrive now, and what is done to them on the way in.
+pub(super) struct Arrival<'a> {
+    pub(super) peer: PeerIx,
+    /// The source of paths without a path identifier.
+    pub(super) source: SourceId,
+    pub(super) import: &'a Filter,
+    pub(super) external: bool,
+    pub(super) neighbor: IpAddr,
+    /// Our AS numbers: a path with one of them in it has been here before.
+    pub(super) own: [Asn; 2],
+    pub(super) router_id: RouterId,
+    /// Now, in seconds.
+    pub(super) now: u32,
+}
+
+impl<K: ExportKey> FamilyRib<K> {
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            table: Table::new(seed),
+            originations: BTreeMap::new(),
+            groups: Vec::new(),
+            scratch: Scratch::new(),
+            review: Review::default(),
+            reimport: Reimport::default(),
+            dissolved: Vec::new(),
+        }
+    }
+
+    fn split<'a>(&'a mut self, shared: &'a mut Shared) -> (&'a mut Vec<Option<Group>>, Cx<'a, K>) {
+        let cx = Cx {
+            table: &mut self.table,
+            attrs: &mut shared.attrs,
+            sources: &shared.sources,
+            originations: &self.originations,
+            scratch: &mut self.scratch,
+            stats: &mut shared.stats,
+        };
+        (&mut self.groups, cx)
+    }
+}
+
+/// Paths come in.
+impl<K: ExportKey> FamilyRib<K> {
+    /// Prefixes are announced with attributes `pre`.
+    pub(super) fn announce(
+        &mut self,
+        prefixes: impl Iterator<Item = (PathId, K)>,
+        pre: AttrId,
+        arrival: &Arrival<'_>,
+        state: &mut FamilyState,
+        shared: &mut Shared,
+    ) {
+        let mut verdicts = Verdicts::new(pre, arrival, shared);
+        for (id, prefix) in prefixes {
+            let source = match id {
+                PathId::NONE => arrival.source,
+                id => match shared.sources.intern(arrival.peer, id) {
+                    Some(source) => source,
+                    None => continue,
+                },
+            };
+            let post = verdicts.of(prefix, arrival, shared);
+            let offer = Offer { source, pre, post, now: arrival.now };
+            let mut cx = Context { attrs: &mut shared.attrs, sources: &shared.sources };
+            shared.stats.prefixes_announced += 1;
+            match self.table.announce(prefix, offer, &mut cx) {
+                Ok(outcome) => state.count_announced(outcome, post.is_ok()),
+                Err(full) => tracing::error!(%prefix, "{full}"),
+            }
+        }
+        verdicts.release(shared);
+    }
+
+    /// Prefixes are withdrawn.
+    pub(super) fn withdraw(
+        &mut self,
+        prefixes: impl Iterator<Item = (PathId, K)>,
+        arrival: &Arrival<'_>,
+        state: &mut FamilyState,
+        shared: &mut Shared,
+    ) {
+        for (id, prefix) in prefixes {
+            let source = match id {
+                PathId::NONE => arrival.source,
+                id => match shared.sources.intern(arrival.peer, id) {
+                    Some(source) => source,
+                    None => continue,
+                },
+            };
+            shared.stats.prefixes_withdrawn += 1;
+            let mut cx = Context { attrs: &mut shared.attrs, sources: &shared.sources };
+            let outcome = self.table.withdraw(prefix, source, &mut cx);
+            state.count_withdrawn(outcome.had);
+        }
+    }
+
+    /// A prefix is originated here, or was and is so no more.
+    pub(super) fn originate(
+        &mut self,
+        prefix: K,
+        origination: Option<Origination>,
+        attrs: Option<AttrId>,
+        now: u32,
+        shared: &mut Shared,
+    ) {
+        match origination {
+            Some(origination) => self.originations.insert(prefix, origination),
+            None => self.originations.remove(&prefix),
+        };
+        let mut cx = Context { attrs: &mut shared.attrs, sources: &shared.sources };
+        match attrs {
+            Some(pre) => {
+                let offer = Offer { source: SourceId::LOCAL, pre, post: Ok(pre), now };
+                if let Err(full) = self.table.announce(prefix, offer, &mut cx) {
+                    tracing::error!(%prefix, "{full}");
+                }
+            }
+            None => {
+                self.table.withdraw(prefix, SourceId::LOCAL, &mut cx);
+            }
+        }
+    }
+
+    /// Removes paths of lost neighbours and compares next hops again, `budget` destinations at a time. Each path
+    /// removed is reported.
+    pub(super) fn review_step(
+        &mut self,
+        budget: usize,
+        shared: &mut Shared,
+        mut removed: impl FnMut(PeerIx, Accepted),
+    ) {
+        let Shared { attrs, sources, .. } = shared;
+        let mut cx = Context { attrs, sources };
+        self.table.review_step(&mut self.review, budget, &mut cx, |source, accepted| {
+            if let Some(peer) = sources.peer(source) {
+                removed(peer, accepted);
+            }
+        });
+    }
+
+    /// Import policy of a neighbour is to run again.
+    pub(super) fn begin_reimport(&mut self, peer: PeerIx) {
+        self.reimport.peers.insert(peer);
+        self.reimport.left = self.table.len_ids();
+    }
+
+    /// Runs import policy again, `budget` destinations at a time. `arrival` is asked for each neighbour concerned.
+    pub(super) fn reimport_step(
+        &mut self,
+        budget: usize,
+        shared: &mut Shared,
+        arrivals: &[(PeerIx, Arrival<'_>)],
+        mut changed: impl FnMut(PeerIx, Accepted, bool),
+    ) {
+        let end = self.table.len_ids();
+        for _ in 0..budget {
+            if self.reimport.left == 0 || end == 0 {
+                self.reimport.left = 0;
+                self.reimport.peers.clear();
+                return;
+            }
+            if self.reimport.next >= end {
+                self.reimport.next = 0;
+            }
+            let dest = DestId::from_index(self.reimport.next);
+            self.reimport.next += 1;
+            self.reimport.left -= 1;
+            let paths: SmallVec<[(SourceId, AttrId, u32, usize); 4]> = self
+                .table
+                .paths(dest)
+                .filter_map(|path| {
+                    let peer = shared.sources.peer(path.source())?;
+                    let at = arrivals.iter().position(|(of, _)| *of == peer)?;
+                    Some((path.source(), path.pre(), path.since(), at))
+                })
+                .collect();
+            for (source, pre, now, at) in paths {
+                let (peer, arrival) = &arrivals[at];
+                let mut verdicts = Verdicts::new(pre, arrival, shared);
+                let post = verdicts.of(self.table.key(dest), arrival, shared);
+                let mut cx = Context { attrs: &mut shared.attrs, sources: &shared.sources };
+                let outcome = self.table.announce_at(dest, Offer { source, pre, post, now }, &mut cx);
+                if let Some(had) = outcome.and_then(|outcome| outcome.had) {
+                    changed(*peer, had, post.is_ok());
+                }
+                verdicts.release(shared);
+            }
+        }
+    }
+}
+
+/// What import makes of one attribute set, prefix by prefix; evaluated once where the prefix does not matter.
+struct Verdicts {
+    pre: AttrId,
+    /// For all prefixes.
+    all: Option<Result<AttrId, PathRejected>>,
+    /// Sets that edits have made: one reference each is ours.
+    made: SmallVec<[(Edits, AttrId); 2]>,
+}
+
+impl Verdicts {
+    fn new(pre: AttrId, arrival: &Arrival<'_>, shared: &mut Shared) -> Self {
+        let mut verdicts = Self { pre, all: None, made: SmallVec::new() };
+        let set = shared.attrs.set(pre);
+        let path = Canonical(set.canonical()).as_path();
+        if arrival.own.iter().any(|own| path.contains(*own)) {
+            verdicts.all = Some(Err(PathRejected::AsLoop));
+        } else if set.facts().originator == Some(arrival.router_id) {
+            verdicts.all = Some(Err(PathRejected::OriginatorLoop));
+        } else {
+            match arrival.import {
+                Filter::Accept => verdicts.all = Some(Ok(pre)),
+                Filter::Reject => verdicts.all = Some(Err(PathRejected::ImportPolicy)),
+                Filter::Program { .. } => {}
+            }
+        }
+        verdicts
+    }
+
+    #[inline]
+    fn of<K: ExportKey>(
+        &mut self,
+        prefix: K,
+        arrival: &Arrival<'_>,
+        shared: &mut Shared,
+    ) -> Result<AttrId, PathRejected> {
+        if let Some(verdict) = self.all {
+            return verdict;
+        }
+        let verdict = self.run(prefix, arrival, shared);
+        if !arrival.import.is_by_prefix() {
+            self.all = Some(verdict);
+        }
+        verdict
+    }
+
+    fn run<K: ExportKey>(
+        &mut self,
+        prefix: K,
+        arrival: &Arrival<'_>,
+        shared: &mut Shared,
+    ) -> Result<AttrId, PathRejected> {
+        let set = shared.attrs.set(self.pre);
+        let learned = if arrival.external { Learned::External } else { Learned::Internal };
+        let route = Route { nlri: prefix.into(), attrs: set, learned, neighbor: arrival.neighbor };
+        let Some(edits) = arrival.import.run(&route) else { return Err(PathRejected::ImportPolicy) };
+        let Some(edits) = edits else { return Ok(self.pre) };
+        if let Some((_, made)) = self.made.iter().find(|(known, _)| *known == edits) {
+            return Ok(*made);
+        }
+        let (octets, next_hop) = (edit(&edits, set), set.next_hop());
+        let made = shared.attrs.intern(&octets, next_hop, || Canonical(&octets).facts());
+        self.made.push((edits, made));
+        Ok(made)
+    }
+
+    fn release(self, shared: &mut Shared) {
+        for (_, made) in self.made {
+            shared.attrs.release(made, 1);
+        }
+    }
+}
+
+impl FamilyState {
+    fn count_announced(&mut self, outcome: Outcome, accepted: bool) {
+        match outcome.had {
+            None => self.received += 1,
+            Some(Accepted(before)) => self.accepted -= u64::from(before),
+        }
+        self.accepted += u64::from(accepted);
+    }
+
+    pub(super) fn count_withdrawn(&mut self, had: Option<Accepted>) {
+        if let Some(Accepted(accepted)) = had {
+            self.received -= 1;
+            self.accepted -= u64::from(accepted);
+        }
+    }
+}
+
+/// Groups.
+impl<K: ExportKey> FamilyRib<K> {
+    /// Puts a peer into the group of this key, with what it takes along from another group. Gives the group.
+    pub(super) fn join(
+        &mut self,
+        peer: PeerIx,
+        key: GroupKey,
+        filter: Filter,
+        moved: Option<Moved>,
+        shared: &mut Shared,
+    ) -> u32 {
+        let (groups, mut cx) = self.split(shared);
+        let known = groups.iter().position(|group| group.as_ref().is_some_and(|group| *group.key() == key));
+        let at = known.unwrap_or_else(|| {
+            let group = Group::new(key, filter, &mut cx);
+            let free = groups.iter().position(Option::is_none).unwrap_or_else(|| {
+                groups.push(None);
+                groups.len() - 1
+            });
+            groups[free] = Some(group);
+            free
+        });
+        if let Some(group) = &mut groups[at] {
+            match moved {
+                Some(moved) => group.move_in(peer, moved),
+                None => group.join(peer, &mut cx),
+            }
+        }
+        at as u32
+    }
+
+    /// Takes a peer out of its group; what it can take along to another.
+    pub(super) fn leave(&mut self, peer: PeerIx, group: u32, shared: &mut Shared) -> Option<Moved> {
+        let (groups, mut cx) = self.split(shared);
+        let slot = groups.get_mut(group as usize)?;
+        let moved = slot.as_mut()?.leave(peer, &mut cx);
+        if let Some(empty) = slot.take_if(|group| group.is_empty()) {
+            let told = empty.dissolve(&mut cx);
+            self.dissolved.push((told, 0));
+        }
+        moved
+    }
+
+    /// A peer that left a group does not go into another one.
+    pub(super) fn discard(&mut self, moved: Moved, shared: &mut Shared) {
+        moved.discard(&mut self.split(shared).1);
+    }
+
+    pub(super) fn group(&self, group: u32) -> Option<&Group> {
+        self.groups.get(group as usize)?.as_ref()
+    }
+
+    pub(super) fn group_mut(&mut self, group: u32) -> Option<&mut Group> {
+        self.groups.get_mut(group as usize)?.as_mut()
+    }
+
+    pub(super) fn groups_mut(&mut self) -> impl Iterator<Item = &mut Group> {
+        self.groups.iter_mut().flatten()
+    }
+
+    pub(super) fn group_count(&self) -> usize {
+        self.groups.iter().flatten().count()
+    }
+
+    /// The next bytes for a member of a group.
+    pub(super) fn next(
+        &mut self,
+        peer: PeerIx,
+        group: u32,
+        loaded: bool,
+        budget: &mut usize,
+        shared: &mut Shared,
+    ) -> Next {
+        let (groups, mut cx) = self.split(shared);
+        match groups.get_mut(group as usize).and_then(Option::as_mut) {
+            Some(group) => group.next(peer, loaded, budget, &mut cx),
+            None => Next::Nothing,
+        }
+    }
+
+    /// The neighbours that have something to read now and wait for it.
+    pub(super) fn wake(&mut self, shared: &mut Shared, loaded: bool, out: &mut Vec<PeerIx>) {
+        let (groups, cx) = self.split(shared);
+        for group in groups.iter_mut().flatten() {
+            group.wake(loaded, &cx, out);
+        }
+    }
+
+    /// Asks a group about one destination.
+    pub(super) fn told(
+        &mut self,
+        peer: PeerIx,
+        group: u32,
+        dest: DestId,
+        shared: &mut Shared,
+    ) -> Option<(Told, Form)> {
+        let (groups, cx) = self.split(shared);
+        groups.get(group as usize)?.as_ref()?.told(peer, dest, &cx)
+    }
+}
+
+/// Work.
+impl<K: ExportKey> FamilyRib<K> {
+    /// Whether there is work that does not need the neighbours.
+    pub(super) fn has_work(&self) -> bool {
+        !self.review.is_done()
+            || self.reimport.is_under_way()
+            || !self.dissolved.is_empty()
+            || self.groups.iter().flatten().any(Group::is_busy)
+    }
+
+    /// Gives back what dissolved groups held, and encodes for groups whose members wait. Says how many destinations
+    /// were looked at.
+    pub(super) fn group_step(&mut self, budget: usize, shared: &mut Shared) -> usize {
+        let mut used = 0;
+        if let Some((told, next)) = self.dissolved.last_mut() {
+            let before = *next;
+            let done = release_step(told, next, budget, &mut shared.attrs);
+            used += *next - before;
+            if done {
+                self.dissolved.pop();
+            }
+        }
+        let (groups, mut cx) = self.split(shared);
+        for group in groups.iter_mut().flatten().filter(|group| group.is_busy()) {
+            used += group.work(&mut cx);
+        }
+        used
+    }
+}

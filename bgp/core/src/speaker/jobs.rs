@@ -1,0 +1,106 @@
+//! What takes longer than a turn: the loss of a neighbour, policy run again, changed next hops, walks over the table.
+//!
+//! Work is counted in destinations looked at. The embedder decides how much of it fits between two turns.
+
+use bgp_wire::Family;
+
+use super::Output;
+use super::state::{Speaker, for_family};
+use crate::outbox::Outbox;
+use crate::peer_key::PeerIx;
+use crate::rib::Accepted;
+use crate::time::Instant;
+
+/// Destinations looked at in one step.
+const STEP: usize = 1024;
+
+impl Speaker {
+    /// Whether there is something for [`Speaker::work`] to do.
+    #[must_use]
+    pub fn has_work(&self) -> bool {
+        self.v4.has_work() || self.v6.has_work()
+    }
+
+    /// Does about `units` of what waits, and says how much it did. A unit is a destination looked at, some tens of
+    /// nanoseconds.
+    pub fn work(&mut self, now: Instant, units: usize, out: &mut Outbox<Output>) -> usize {
+        let mut done = 0;
+        while done < units && self.has_work() {
+            let step = STEP.min(units - done);
+            for family in Family::ALL {
+                done += self.work_on(family, step);
+            }
+        }
+        self.forget_gone();
+        self.review_convergence(now);
+        self.settle(out);
+        done
+    }
+
+    /// One step of everything that waits in one family; says how much it was.
+    fn work_on(&mut self, family: Family, step: usize) -> usize {
+        let mut used = 0;
+        let (reviews, reimports) =
+            for_family!(self, family, rib => (!rib.review.is_done(), rib.reimport.is_under_way()));
+        if reviews {
+            used += step;
+            let peers = &mut self.peers;
+            let removed = |peer: PeerIx, accepted: Accepted| {
+                if let Some(neighbour) = peers.get_mut(peer.index()).and_then(Option::as_deref_mut) {
+                    neighbour.families[family.index()].count_withdrawn(Some(accepted));
+                }
+            };
+            for_family!(self, family, rib => rib.review_step(step, &mut self.shared, removed));
+        }
+        if reimports {
+            used += step;
+            self.reimport(family, step);
+        }
+        used + for_family!(self, family, rib => rib.group_step(step, &mut self.shared))
+    }
+
+    fn reimport(&mut self, family: Family, step: usize) {
+        let Self { peers, settings, v4, v6, shared, .. } = self;
+        let concerned = match family {
+            Family::Ipv4Unicast => &v4.reimport.peers,
+            Family::Ipv6Unicast => &v6.reimport.peers,
+        };
+        let arrivals: Vec<_> = concerned
+            .iter()
+            .filter_map(|peer| Some((*peer, peers.get(peer.index())?.as_ref()?.arrival(*peer, settings, 0)?)))
+            .collect();
+        let mut changes = Vec::new();
+        let changed = |peer: PeerIx, before: Accepted, now: bool| {
+            if before.0 != now {
+                changes.push((peer, now));
+            }
+        };
+        match family {
+            Family::Ipv4Unicast => v4.reimport_step(step, shared, &arrivals, changed),
+            Family::Ipv6Unicast => v6.reimport_step(step, shared, &arrivals, changed),
+        }
+        drop(arrivals);
+        for (peer, accepted) in changes {
+            if let Some(neighbour) = self.peer_mut(peer) {
+                let state = &mut neighbour.families[family.index()];
+                state.accepted = if accepted { state.accepted + 1 } else { state.accepted - 1 };
+            }
+        }
+    }
+
+    /// Lets go of neighbours that were deleted and whose paths are gone. Only then can their numbers be given out again.
+    fn forget_gone(&mut self) {
+        if !self.v4.review.is_done() || !self.v6.review.is_done() {
+            return;
+        }
+        for (ix, slot) in self.peers.iter_mut().enumerate() {
+            if let Some(gone) = slot.take_if(|neighbour| neighbour.gone) {
+                let peer = PeerIx(ix as u32);
+                self.shared.sources.forget_peer(peer);
+                if let Some(at) = gone.deadline {
+                    self.deadlines.remove(&(at, peer));
+                }
+            }
+        }
+    }
+}

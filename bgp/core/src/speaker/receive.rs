@@ -1,0 +1,107 @@
+//! From bytes to the RIB.
+
+use bgp_wire::{Ipv4Prefix, Ipv6Prefix, MAX_LEN, MessageType, UpdateView, WireError, split_message};
+
+use super::Output;
+use super::family::Arrival;
+use super::state::Speaker;
+use crate::outbox::Outbox;
+use crate::peer_key::{ConnId, PeerIx};
+use crate::session;
+use crate::time::Instant;
+
+impl Speaker {
+    /// Whole messages arrived on a connection.
+    pub(super) fn received(&mut self, now: Instant, conn: ConnId, messages: &[u8], out: &mut Outbox<Output>) {
+        let Some(peer) = self.conns.get(&conn).filter(|conn| !conn.closing).map(|conn| conn.peer) else {
+            return;
+        };
+        let mut rest = messages;
+        while !rest.is_empty() {
+            let Some(neighbour) = self.peer_mut(peer) else { return };
+            // An earlier message may have ended the connection.
+            if !neighbour.session.holds(conn) {
+                return;
+            }
+            let longest = neighbour.up.as_ref().map_or(MAX_LEN, |up| usize::from(up.negotiated.max_message));
+            let fault = match split_message(rest, longest) {
+                Ok(Some(frame)) => {
+                    rest = rest.get(frame.raw.len()..).unwrap_or_default();
+                    neighbour.received.count(frame.kind, 1);
+                    let is_update = frame.kind == MessageType::Update;
+                    let deliver = self.session(now, peer, session::Input::Received(conn, frame), out);
+                    if !(is_update && deliver) {
+                        continue;
+                    }
+                    self.update(now, peer, frame.body).err()
+                }
+                Ok(None) => {
+                    tracing::error!(%conn, octets = rest.len(), "part of a message was passed in and is lost");
+                    return;
+                }
+                Err(error) => Some(error),
+            };
+            if let Some(error) = fault {
+                self.session(now, peer, session::Input::Malformed(conn, error), out);
+                return;
+            }
+        }
+    }
+
+    /// An UPDATE of an established session enters the RIB.
+    fn update(&mut self, now: Instant, peer: PeerIx, body: &[u8]) -> Result<(), WireError> {
+        let Self { peers, shared, v4, v6, settings, .. } = self;
+        let Some(neighbour) = peers.get_mut(peer.index()).and_then(Option::as_deref_mut) else {
+            return Ok(());
+        };
+        let Some(up) = &neighbour.up else { return Ok(()) };
+        let view = UpdateView::parse(body, &up.negotiated)?;
+        shared.stats.updates_in += 1;
+        if let Some(family) = view.end_of_rib() {
+            neighbour.families[family.index()].end_of_rib = true;
+            self.review_convergence(now);
+            return Ok(());
+        }
+        let arrival = Arrival {
+            peer,
+            source: up.source,
+            import: &neighbour.import,
+            external: up.negotiated.ebgp,
+            neighbor: neighbour.key.address,
+            own: [up.negotiated.local_asn, settings.asn],
+            router_id: settings.router_id,
+            now: now.as_secs(),
+        };
+        let [state4, state6] = &mut neighbour.families;
+        v4.withdraw(view.withdrawn(), &arrival, state4, shared);
+        if view.mp_unreach().is_some() {
+            v4.withdraw(view.mp_withdrawn::<Ipv4Prefix>(), &arrival, state4, shared);
+            v6.withdraw(view.mp_withdrawn::<Ipv6Prefix>(), &arrival, state6, shared);
+        }
+        if !view.has_reachable() {
+            return Ok(());
+        }
+        let sets = shared.attrs.from_update(&view)?;
+        shared.stats.attributes_discarded += sets.discarded.len() as u64;
+        for fault in &sets.discarded {
+            tracing::debug!(peer = %arrival.neighbor, "{fault}");
+        }
+        if let Some(fault) = sets.treat_as_withdraw {
+            shared.stats.treated_as_withdraw += 1;
+            tracing::warn!(peer = %arrival.neighbor, "{fault}");
+            v4.withdraw(view.announced(), &arrival, state4, shared);
+            v4.withdraw(view.mp_announced::<Ipv4Prefix>(), &arrival, state4, shared);
+            v6.withdraw(view.mp_announced::<Ipv6Prefix>(), &arrival, state6, shared);
+        }
+        if let Some(attrs) = sets.classic {
+            v4.announce(view.announced(), attrs, &arrival, state4, shared);
+            shared.attrs.release(attrs, 1);
+        }
+        if let Some(attrs) = sets.multiprotocol {
+            v4.announce(view.mp_announced::<Ipv4Prefix>(), attrs, &arrival, state4, shared);
+            v6.announce(view.mp_announced::<Ipv6Prefix>(), attrs, &arrival, state6, shared);
+            shared.attrs.release(attrs, 1);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,114 @@
+//! From the RIB to bytes, as writers pull.
+
+use bgp_wire::{Family, MessageType, RouteRefresh};
+use bytes::Bytes;
+
+use super::state::{Speaker, for_family};
+use crate::egress::Next;
+use crate::peer_key::{ConnId, PeerIx};
+use crate::time::Instant;
+
+/// Destinations that one `pull` looks at; what takes more is left to `work`.
+const PULL_BUDGET: usize = 16 * 1024;
+
+impl Speaker {
+    /// Appends the next bytes of a connection: messages of the session first, then UPDATEs, until there are about
+    /// `max_bytes` (a chunk is never split). Chunks are shared between connections and never copied.
+    ///
+    /// Nothing means that the connection is idle: there will be an [`Output::Wake`](super::Output::Wake). After
+    /// [`Output::Close`](super::Output::Close) it gives what was still to be said, once.
+    pub fn pull(&mut self, now: Instant, conn: ConnId, max_bytes: usize, into: &mut Vec<Bytes>) {
+        let Some(entry) = self.conns.get_mut(&conn) else { return };
+        let peer = entry.peer;
+        let mut taken = 0;
+        for bytes in entry.control.drain(..) {
+            taken += bytes.len();
+            into.push(bytes);
+        }
+        if entry.closing {
+            self.conns.remove(&conn);
+            return;
+        }
+        let established =
+            self.peer(peer).and_then(|neighbour| neighbour.up.as_ref()).is_some_and(|up| up.conn == conn);
+        if established {
+            taken += self.pull_updates(now, peer, max_bytes.saturating_sub(taken), into);
+        }
+        if taken == 0 {
+            self.set_idle(conn);
+        }
+    }
+
+    fn pull_updates(&mut self, now: Instant, peer: PeerIx, max_bytes: usize, into: &mut Vec<Bytes>) -> usize {
+        let Some(neighbour) = self.peers.get_mut(peer.index()).and_then(Option::as_deref_mut) else {
+            return 0;
+        };
+        let mut taken = 0;
+        let mut messages = 0;
+        let mut budget = PULL_BUDGET;
+        // Families take turns, so that a large one does not starve the others.
+        neighbour.turn = neighbour.turn.wrapping_add(1);
+        for n in 0..Family::COUNT {
+            let family = Family::ALL[(n + usize::from(neighbour.turn)) % Family::COUNT];
+            let Some(group) = neighbour.families[family.index()].group else { continue };
+            while taken < max_bytes {
+                let loaded = self.loaded.is_some();
+                let next = for_family!(self, family, rib => rib.next(peer, group, loaded, &mut budget, &mut self.shared));
+                match next {
+                    Next::Updates(bytes, count) => {
+                        taken += bytes.len();
+                        messages += u64::from(count);
+                        into.push(bytes);
+                    }
+                    Next::Busy | Next::Nothing => break,
+                }
+            }
+        }
+        if messages > 0 {
+            neighbour.sent.count(MessageType::Update, messages);
+            neighbour.session.sent_update(now);
+        }
+        taken
+    }
+
+    /// A writer has written everything and waits.
+    pub(super) fn set_idle(&mut self, conn: ConnId) {
+        let Some(entry) = self.conns.get_mut(&conn) else { return };
+        entry.idle = true;
+        let peer = entry.peer;
+        let Some(neighbour) = self.peers.get(peer.index()).and_then(Option::as_deref) else { return };
+        if neighbour.up.as_ref().is_none_or(|up| up.conn != conn) {
+            return;
+        }
+        for family in Family::ALL {
+            if let Some(group) = neighbour.families[family.index()].group {
+                for_family!(self, family, rib => {
+                    if let Some(group) = rib.group_mut(group) {
+                        group.set_idle(peer);
+                    }
+                });
+            }
+        }
+    }
+
+    /// A neighbour sent ROUTE-REFRESH (RFC 2918). Begin and end markers (RFC 7313) are not agreed on yet.
+    pub(super) fn refresh_asked(&mut self, peer: PeerIx, refresh: RouteRefresh) {
+        if let Some(family) = refresh.family()
+            && refresh.subtype == RouteRefresh::REQUEST
+        {
+            self.send_again(peer, family);
+        }
+    }
+
+    /// Everything is to be sent again.
+    pub(super) fn send_again(&mut self, peer: PeerIx, family: Family) {
+        let group = self.peer(peer).and_then(|neighbour| neighbour.families[family.index()].group);
+        if let Some(group) = group {
+            for_family!(self, family, rib => {
+                if let Some(group) = rib.group_mut(group) {
+                    group.refresh(peer);
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Best paths for the embedder: the change stream, and when initial convergence has ended.
+
+use bgp_wire::{Family, FamilySet};
+
+use super::family::FamilyRib;
+use super::state::{Shared, Speaker, for_family};
+use super::{Output, SubscriberId};
+use crate::egress::ExportKey;
+use crate::outbox::Outbox;
+use crate::rib::{CursorId, DestId, RibChange, RibEvent};
+use crate::time::Instant;
+
+/// A reader of the change stream.
+#[derive(Debug)]
+pub(super) struct Subscriber {
+    resynced: bool,
+    replayed: bool,
+    /// It has taken everything and waits to be told of more.
+    idle: bool,
+    /// By family index; absent for families it does not follow.
+    readers: [Option<Reader>; Family::COUNT],
+}
+
+#[derive(Copy, Clone, Debug)]
+struct Reader {
+    cursor: CursorId,
+    /// The next destination of the replay.
+    replay: Option<usize>,
+    converged: bool,
+}
+
+impl Reader {
+    fn has_events<K: ExportKey>(&self, rib: &FamilyRib<K>, converged: Option<u64>) -> bool {
+        self.replay.is_some() || rib.table.pending(self.cursor) || (converged.is_some() && !self.converged)
+    }
+}
+
+impl Speaker {
+    /// Adds a reader of best paths: [`RibEvent::Resync`] first, then all there are, then [`RibEvent::Replayed`], then
+    /// what changes. Changes of one prefix merge while they wait; a reader never holds up the speaker.
+    pub fn subscribe(&mut self, families: FamilySet) -> SubscriberId {
+        let mut readers = [None; Family::COUNT];
+        for family in families.iter() {
+            let cursor = for_family!(self, family, rib => rib.table.add_cursor());
+            readers[family.index()] = Some(Reader { cursor, replay: Some(0), converged: false });
+        }
+        let subscriber = Subscriber { resynced: false, replayed: false, idle: true, readers };
+        let at = self.subscribers.iter().position(Option::is_none).unwrap_or(self.subscribers.len());
+        if at == self.subscribers.len() {
+            self.subscribers.push(None);
+        }
+        self.subscribers[at] = Some(subscriber);
+        SubscriberId(at as u32)
+    }
+
+    /// Removes a reader.
+    pub fn unsubscribe(&mut self, id: SubscriberId) {
+        let Some(subscriber) = self.subscribers.get_mut(id.0 as usize).and_then(Option::take) else { return };
+        for family in Family::ALL {
+            if let Some(reader) = subscriber.readers[family.index()] {
+                for_family!(self, family, rib => rib.table.remove_cursor(reader.cursor));
+            }
+        }
+    }
+
+    /// Appends at most `max` events. Fewer mean that there are no more; [`Output::RibReady`] will say when there are.
+    pub fn take(&mut self, id: SubscriberId, max: usize, into: &mut Vec<RibEvent>) {
+        let Some(mut subscriber) = self.subscribers.get_mut(id.0 as usize).and_then(Option::take) else {
+            return;
+        };
+        let end = into.len().saturating_add(max);
+        if !subscriber.resynced && into.len() < end {
+            subscriber.resynced = true;
+            into.push(RibEvent::Resync);
+        }
+        let multipath = self.settings.multipath.max(1);
+        for family in Family::ALL {
+            if let Some(reader) = &mut subscriber.readers[family.index()] {
+                for_family!(self, family, rib => rib.replay(reader, multipath, end, into, &mut self.shared));
+            }
+        }
+        let replaying = subscriber.readers.iter().flatten().any(|reader| reader.replay.is_some());
+        if !subscriber.replayed && !replaying && into.len() < end {
+            subscriber.replayed = true;
+            into.push(RibEvent::Replayed);
+        }
+        if subscriber.replayed {
+            for family in Family::ALL {
+                if let Some(reader) = &mut subscriber.readers[family.index()] {
+                    let converged = self.converged[family.index()];
+                    for_family!(self, family, rib => {
+                        rib.follow(reader, converged, multipath, end, into, &mut self.shared);
+                    });
+                }
+            }
+        }
+        subscriber.idle = into.len() < end;
+        self.subscribers[id.0 as usize] = Some(subscriber);
+    }
+
+    pub(super) fn wake_subscribers(&mut self, out: &mut Outbox<Output>) {
+        for (at, subscriber) in self.subscribers.iter_mut().enumerate() {
+            let Some(subscriber) = subscriber.as_mut().filter(|subscriber| subscriber.idle) else { continue };
+            let [v4, v6] = &subscriber.readers;
+            let [converged4, converged6] = self.converged;
+            let more = !subscriber.resynced
+                || !subscriber.replayed
+                || v4.as_ref().is_some_and(|reader| reader.has_events(&self.v4, converged4))
+                || v6.as_ref().is_some_and(|reader| reader.has_events(&self.v6, converged6));
+            if more {
+                subscriber.idle = false;
+                out.push(Output::RibReady(SubscriberId(at as u32)));
+            }
+        }
+    }
+}
+
+impl<K: ExportKey> FamilyRib<K> {
+    fn replay(
+        &mut self,
+        reader: &mut Reader,
+        multipath: usize,
+        end: usize,
+        into: &mut Vec<RibEvent>,
+        shared: &mut Shared,
+    ) {
+        while into.len() < end
+            && let Some(at) = reader.replay
+        {
+            if at >= self.table.len_ids() {
+                reader.replay = None;
+                return;
+            }
+            reader.replay = Some(at + 1);
+            let dest = DestId::from_index(at);
+            if self.table.best(dest).is_some() {
+                let seq = self.table.dest_version(dest);
+                into.push(RibEvent::Change(self.change(seq, dest, multipath, shared)));
+            }
+        }
+    }
+
+    fn follow(
+        &mut self,
+        reader: &mut Reader,
+        converged: Option<u64>,
+        multipath: usize,
+        end: usize,
+        into: &mut Vec<RibEvent>,
+        shared: &mut Shared,
+    ) {
+        while into.len() < end {
+            // Everything up to the end of the initial convergence comes before the word that it has ended.
+            if !reader.converged && converged.is_some_and(|seq| self.table.cursor_seq(reader.cursor) >= seq) {
+                reader.converged = true;
+                into.push(RibEvent::Converged(K::FAMILY));
+                continue;
+            }
+            let Some((seq, dest)) = self.table.next_change(reader.cursor) else { break };
+            into.push(RibEvent::Change(self.change(seq, dest, multipath, shared)));
+        }
+        if !reader.converged
+            && into.len() < end
+            && converged.is_some_and(|seq| self.table.cursor_seq(reader.cursor) >= seq)
+        {
+            reader.converged = true;
+            into.push(RibEvent::Converged(K::FAMILY));
+        }
+    }
+
+    fn change(&mut self, seq: u64, dest: DestId, multipath: usize, shared: &mut Shared) -> RibChange {
+        let nlri = self.table.key(dest).into();
+        let best = self.table.best(dest);
+        RibChange {
+            seq,
+            family: K::FAMILY,
+            nlri,
+            best: best.map(|best| best.attrs),
+            local: best.is_some_and(|best| best.path.source().is_local()),
+            hops: self.table.hops(dest, multipath, &mut shared.attrs),
+        }
+    }
+}
+
+/// Initial convergence.
+impl Speaker {
+    /// When convergence is next to be looked at.
+    pub(super) fn convergence_deadline(&self) -> Option<Instant> {
+        let loaded = self.loaded.filter(|_| self.converged.contains(&None))?;
+        let wait = if self.grace_over {
+            self.settings.convergence_deadline
+        } else {
+            self.settings.convergence_grace
+        };
+        Some(loaded + wait)
+    }
+
+    /// Looks whether the initial convergence of a family has ended. It has when every neighbour that is up and agreed on
+    /// the family has sent End-of-RIB and no neighbour is waited for that has never been up, or at the deadline.
+    pub(super) fn review_convergence(&mut self, now: Instant) {
+        let Some(loaded) = self.loaded.filter(|_| self.converged.contains(&None)) else { return };
+        let waited = now.saturating_since(loaded);
+        self.grace_over |= waited >= self.settings.convergence_grace;
+        let overdue = waited >= self.settings.convergence_deadline;
+        for family in Family::ALL {
+            if self.converged[family.index()].is_some() {
+                continue;
+            }
+            let mut neighbours = self
+                .peers
+                .iter()
+                .flatten()
+                .filter(|peer| !peer.gone && !peer.disabled && peer.config.families.contains(family))
+                .peekable();
+            // Without neighbours there may be some still to come.
+            let expected = neighbours.peek().is_some() || self.grace_over;
+            let done = neighbours.all(|neighbour| match &neighbour.up {
+                Some(up) => {
+                    !up.negotiated.families.contains(family) || neighbour.families[family.index()].end_of_rib
+                }
+                None => self.grace_over,
+            });
+            if overdue || (expected && done) {
+                tracing::info!(%family, overdue, "initial convergence has ended");
+                self.converged[family.index()] = Some(for_family!(self, family, rib => rib.table.last_seq()));
+            }
+        }
+    }
+}
