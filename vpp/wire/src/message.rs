@@ -115,9 +115,6 @@ pub enum Refused {
     /// A route's prefix has bits set behind its length. VPP would take it and never match it again.
     #[error("{0}/{1} has host bits set")]
     HostBits(IpAddr, u8),
-    /// A prefix length the address family does not have.
-    #[error("no prefix length {1} in the family of {0}")]
-    PrefixLength(IpAddr, u8),
     /// Addresses of two families where one is needed.
     #[error("{0} and {1} are of different families")]
     MixedFamilies(IpAddr, IpAddr),
@@ -153,9 +150,12 @@ pub enum Refused {
     /// Table 0 always exists; it is neither created nor deleted.
     #[error("the default table is neither created nor deleted")]
     DefaultTable,
-    /// The "no interface" index where an interface is needed.
-    #[error("an interface is needed")]
+    /// The "no interface" index where an interface is needed: VPP would look the packet up in a table instead.
+    #[error("a path through an interface needs one")]
     NoInterface,
+    /// The unspecified address as next hop: VPP would take it for none.
+    #[error("{0} is no next hop")]
+    NextHop(IpAddr),
 }
 
 /// A struct, message or part of one, that ends in a counted array.

@@ -19,7 +19,7 @@ fn net(text: &str) -> IpNet {
 
 #[test]
 fn routes_need_clean_prefixes_an_own_source_and_1_to_228_paths() {
-    let paths = vec![FibPath::new(PATH, AddressFamily::ADDRESS_IP4); MAX_PATHS + 1];
+    let paths = vec![FibPath::new(PATH, AddressFamily::IP4).expect("good"); MAX_PATHS + 1];
     let table = TableId::DEFAULT;
     let replace = |prefix: &str, source, n: usize| {
         RouteReplace::new(table, net(prefix), source, &paths[..n]).map(|route| {
@@ -38,6 +38,17 @@ fn routes_need_clean_prefixes_an_own_source_and_1_to_228_paths() {
     assert_eq!(delete("10.0.0.0/8", OWN), Ok(()));
     assert_eq!(delete("10.0.0.1/8", OWN), Err(Refused::HostBits(net("10.0.0.1/8").addr(), 8)));
     assert_eq!(delete("10.0.0.0/8", FibSourceId::API), Err(Refused::Source(0)));
+}
+
+#[test]
+fn a_path_that_vpp_would_take_for_another_is_refused() {
+    let (hop, none) = (net("192.0.2.1/32").addr(), net("0.0.0.0/0").addr());
+    let path = |target| FibPath::new(target, AddressFamily::IP4).map(drop);
+    assert_eq!(path(FibTarget::Via(SwIfIndex::new(1), hop)), Ok(()));
+    assert_eq!(path(FibTarget::Via(SwIfIndex::NONE, hop)), Err(Refused::NoInterface));
+    assert_eq!(path(FibTarget::Attached(SwIfIndex::NONE)), Err(Refused::NoInterface));
+    assert_eq!(path(FibTarget::Via(SwIfIndex::new(1), none)), Err(Refused::NextHop(none)));
+    assert_eq!(path(FibTarget::Recursive(TableId::DEFAULT, none)), Err(Refused::NextHop(none)));
 }
 
 #[test]
@@ -116,8 +127,8 @@ proptest! {
             6 => FibTarget::Prohibited,
             _ => FibTarget::Local,
         };
-        for family in [AddressFamily::ADDRESS_IP4, AddressFamily::ADDRESS_IP6] {
-            let path = FibPath::new(target, family).weighted(weight).preferred(preference);
+        for family in [AddressFamily::IP4, AddressFamily::IP6] {
+            let path = FibPath::new(target, family).expect("good").weighted(weight).preferred(preference);
             prop_assert_eq!(path.target(), Some(target));
             prop_assert_eq!((path.weight(), path.preference()), (weight, preference));
         }

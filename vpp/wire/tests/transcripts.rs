@@ -242,10 +242,11 @@ impl Meaning<'_> {
         ip(&self.0[field])
     }
 
-    fn prefix(&self, field: &str) -> Result<IpNet, Refused> {
+    /// `None` for a length that does not exist: `IpNet` has no such prefixes.
+    fn prefix(&self, field: &str) -> Option<IpNet> {
         let address = ip(&self.0[field]["address"]);
         let len = u8::try_from(self.0[field]["len"].as_u64().expect("a length")).expect("8 bits");
-        IpNet::new(address, len).map_err(|_| Refused::PrefixLength(address, len))
+        IpNet::new(address, len).ok()
     }
 }
 
@@ -289,13 +290,11 @@ fn build(name: &str, meaning: &Meaning<'_>, recorded: &[u8]) -> Option<Result<Ve
             if meaning.bool("del_all") {
                 return None;
             }
-            let (interface, prefix) = (meaning.interface("sw_if_index"), meaning.prefix("prefix"));
-            return Some(prefix.map(|prefix| {
-                encoded(match meaning.bool("is_add") {
-                    true => interface::SwInterfaceAddDelAddress::add(interface, prefix),
-                    false => interface::SwInterfaceAddDelAddress::del(interface, prefix),
-                })
-            }));
+            let (interface, prefix) = (meaning.interface("sw_if_index"), meaning.prefix("prefix")?);
+            encoded(match meaning.bool("is_add") {
+                true => interface::SwInterfaceAddDelAddress::add(interface, prefix),
+                false => interface::SwInterfaceAddDelAddress::del(interface, prefix),
+            })
         }
         "sw_interface_set_unnumbered" => encoded(interface::SwInterfaceSetUnnumbered::new(
             meaning.interface("sw_if_index"),
@@ -381,7 +380,8 @@ fn build(name: &str, meaning: &Meaning<'_>, recorded: &[u8]) -> Option<Result<Ve
 }
 
 fn build_route(route: &Meaning<'_>, recorded: &[u8]) -> Result<Vec<u8>, Refused> {
-    let (table, prefix) = (TableId::new(route.number("table_id")), route.prefix("prefix")?);
+    let (table, prefix) =
+        (TableId::new(route.number("table_id")), route.prefix("prefix").expect("an existing length"));
     let source = FibSourceId::new(u8::try_from(route.number("src")).expect("8 bits"));
     let message = ip::IpRouteAddDelV2::parse(recorded).expect("recorded whole");
     let paths: Vec<_> =
@@ -394,9 +394,12 @@ fn build_route(route: &Meaning<'_>, recorded: &[u8]) -> Result<Vec<u8>, Refused>
 
 /// A path made from what another one means.
 fn again(path: &FibPath, is_ip6: bool) -> FibPath {
-    let family = if is_ip6 { AddressFamily::ADDRESS_IP6 } else { AddressFamily::ADDRESS_IP4 };
+    let family = if is_ip6 { AddressFamily::IP6 } else { AddressFamily::IP4 };
     let target = path.target().expect("a kind of path that we make");
-    let made = FibPath::new(target, family).weighted(path.weight()).preferred(path.preference());
+    let made = FibPath::new(target, family)
+        .expect("refers to something")
+        .weighted(path.weight())
+        .preferred(path.preference());
     made.labelled(path.labels()).expect("at most 16")
 }
 
@@ -467,7 +470,7 @@ fn recorded_paths_are_built_again_from_their_meaning() {
 #[test]
 fn more_labels_than_a_path_holds_are_refused() {
     let label = FibMplsLabel { is_uniform: 0, label: 100.into(), ttl: 64, exp: 0 };
-    let path = FibPath::new(vpp_wire::types::FibTarget::Drop, AddressFamily::ADDRESS_IP4);
+    let path = FibPath::new(vpp_wire::types::FibTarget::Drop, AddressFamily::IP4).expect("needs nothing");
     assert_eq!(path.labelled(&[label; MAX_LABELS]).map(|path| path.labels().len()), Ok(MAX_LABELS));
     assert_eq!(path.labelled(&[label; MAX_LABELS + 1]), Err(Refused::Labels(MAX_LABELS + 1)));
 }

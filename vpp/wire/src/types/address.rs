@@ -11,9 +11,20 @@ wire_int! {
     /// Address family, as VPP numbers them.
     pub struct AddressFamily: u8 {
         /// IPv4.
-        ADDRESS_IP4 = 0,
+        IP4 = 0,
         /// IPv6.
-        ADDRESS_IP6 = 1,
+        IP6 = 1,
+    }
+}
+
+impl AddressFamily {
+    /// That of an address.
+    #[must_use]
+    pub const fn of(ip: IpAddr) -> Self {
+        match ip {
+            IpAddr::V4(_) => Self::IP4,
+            IpAddr::V6(_) => Self::IP6,
+        }
     }
 }
 
@@ -75,14 +86,14 @@ wire_struct! {
 
 impl Address {
     /// The IPv4 address 0.0.0.0, which many messages take for "none".
-    pub const UNSPECIFIED: Self = Self { af: AddressFamily::ADDRESS_IP4, un: AddressUnion::ZERO };
+    pub const UNSPECIFIED: Self = Self { af: AddressFamily::IP4, un: AddressUnion::ZERO };
 
     /// The address; `None` when VPP sent a family it does not have.
     #[must_use]
     pub fn ip(&self) -> Option<IpAddr> {
         match self.af {
-            AddressFamily::ADDRESS_IP4 => Some(self.un.v4().into()),
-            AddressFamily::ADDRESS_IP6 => Some(self.un.v6().into()),
+            AddressFamily::IP4 => Some(self.un.v4().into()),
+            AddressFamily::IP6 => Some(self.un.v6().into()),
             _ => None,
         }
     }
@@ -90,8 +101,7 @@ impl Address {
 
 impl From<IpAddr> for Address {
     fn from(ip: IpAddr) -> Self {
-        let af = if ip.is_ipv4() { AddressFamily::ADDRESS_IP4 } else { AddressFamily::ADDRESS_IP6 };
-        Self { af, un: AddressUnion::new(ip) }
+        Self { af: AddressFamily::of(ip), un: AddressUnion::new(ip) }
     }
 }
 

@@ -114,8 +114,19 @@ pub enum FibTarget {
 impl FibPath {
     /// A path to `target`, of weight 1 and preference 0. `family` is that of the route's prefix; the next hop's
     /// own family counts where there is a next hop.
-    #[must_use]
-    pub fn new(target: FibTarget, family: AddressFamily) -> Self {
+    ///
+    /// # Errors
+    /// [`Refused::NoInterface`], [`Refused::NextHop`]: with either missing VPP takes the path for another kind.
+    pub fn new(target: FibTarget, family: AddressFamily) -> Result<Self, Refused> {
+        match target {
+            FibTarget::Via(SwIfIndex::NONE, _) | FibTarget::Attached(SwIfIndex::NONE) => {
+                return Err(Refused::NoInterface);
+            }
+            FibTarget::Via(_, hop) | FibTarget::Recursive(_, hop) if hop.is_unspecified() => {
+                return Err(Refused::NextHop(hop));
+            }
+            _ => {}
+        }
         let none = (SwIfIndex::NONE, TableId::DEFAULT, None);
         let (kind, (sw_if_index, table_id, next_hop)) = match target {
             FibTarget::Via(interface, hop) => (FibPathType::NORMAL, (interface, TableId::DEFAULT, Some(hop))),
@@ -127,12 +138,7 @@ impl FibPath {
             FibTarget::Prohibited => (FibPathType::ICMP_PROHIBIT, none),
             FibTarget::Local => (FibPathType::LOCAL, none),
         };
-        let proto = match next_hop {
-            Some(IpAddr::V4(_)) => FibPathNhProto::IP4,
-            Some(IpAddr::V6(_)) => FibPathNhProto::IP6,
-            None => family.into(),
-        };
-        Self {
+        Ok(Self {
             sw_if_index,
             table_id,
             rpf_id: U32::ZERO,
@@ -140,7 +146,7 @@ impl FibPath {
             preference: 0,
             r#type: kind,
             flags: FibPathFlags::NONE,
-            proto,
+            proto: next_hop.map_or(family, AddressFamily::of).into(),
             nh: FibPathNh {
                 address: next_hop.map_or(AddressUnion::ZERO, AddressUnion::new),
                 via_label: U32::ZERO,
@@ -149,7 +155,7 @@ impl FibPath {
             },
             n_labels: 0,
             label_stack: [FibMplsLabel { is_uniform: 0, label: U32::ZERO, ttl: 0, exp: 0 }; MAX_LABELS],
-        }
+        })
     }
 
     /// With this share of the traffic; 0 counts as 1.
