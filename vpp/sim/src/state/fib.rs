@@ -374,11 +374,6 @@ impl Fib {
         self.tables.iter().flat_map(|tables| tables.iter()).map(|(_, table)| table.routes.len()).sum()
     }
 
-    /// How many path lists the routes share.
-    pub(crate) fn path_list_count(&self) -> usize {
-        self.lists.len()
-    }
-
     fn listed<'a>(&'a self, af: Af, table: &'a Table, key: Key) -> Option<Listed<'a>> {
         let entry = table.routes.get(&key)?;
         let (paths, dead) = if entry.best.paths == PathListId::OF_COVER {

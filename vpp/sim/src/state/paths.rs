@@ -107,11 +107,6 @@ impl PathLists {
             }
         }
     }
-
-    /// How many lists there are.
-    pub(crate) fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
-    }
 }
 
 /// Path lists as bytes, read again.
