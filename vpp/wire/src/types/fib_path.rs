@@ -118,20 +118,17 @@ impl FibPath {
     /// # Errors
     /// [`Refused::NoInterface`], [`Refused::NextHop`]: with either missing VPP takes the path for another kind.
     pub fn new(target: FibTarget, family: AddressFamily) -> Result<Self, Refused> {
-        match target {
-            FibTarget::Via(SwIfIndex::NONE, _) | FibTarget::Attached(SwIfIndex::NONE) => {
-                return Err(Refused::NoInterface);
-            }
-            FibTarget::Via(_, hop) | FibTarget::Recursive(_, hop) if hop.is_unspecified() => {
-                return Err(Refused::NextHop(hop));
-            }
-            _ => {}
-        }
         let none = (SwIfIndex::NONE, TableId::DEFAULT, None);
         let (kind, (sw_if_index, table_id, next_hop)) = match target {
-            FibTarget::Via(interface, hop) => (FibPathType::NORMAL, (interface, TableId::DEFAULT, Some(hop))),
-            FibTarget::Attached(interface) => (FibPathType::NORMAL, (interface, TableId::DEFAULT, None)),
-            FibTarget::Recursive(table, hop) => (FibPathType::NORMAL, (SwIfIndex::NONE, table, Some(hop))),
+            FibTarget::Via(interface, hop) => {
+                (FibPathType::NORMAL, (some(interface)?, TableId::DEFAULT, Some(real(hop)?)))
+            }
+            FibTarget::Attached(interface) => {
+                (FibPathType::NORMAL, (some(interface)?, TableId::DEFAULT, None))
+            }
+            FibTarget::Recursive(table, hop) => {
+                (FibPathType::NORMAL, (SwIfIndex::NONE, table, Some(real(hop)?)))
+            }
             FibTarget::Lookup(table) => (FibPathType::NORMAL, (SwIfIndex::NONE, table, None)),
             FibTarget::Drop => (FibPathType::DROP, none),
             FibTarget::Unreachable => (FibPathType::ICMP_UNREACH, none),
@@ -250,4 +247,12 @@ impl FibPath {
     pub fn labels(&self) -> &[FibMplsLabel] {
         self.label_stack.get(..usize::from(self.n_labels)).unwrap_or(&self.label_stack)
     }
+}
+
+fn some(interface: SwIfIndex) -> Result<SwIfIndex, Refused> {
+    if interface == SwIfIndex::NONE { Err(Refused::NoInterface) } else { Ok(interface) }
+}
+
+fn real(hop: IpAddr) -> Result<IpAddr, Refused> {
+    if hop.is_unspecified() { Err(Refused::NextHop(hop)) } else { Ok(hop) }
 }
