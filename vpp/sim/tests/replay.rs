@@ -56,18 +56,14 @@ const SKIPPED: [(&str, &[&str]); 7] = [
 
 /// Messages in which some bytes of the payload differ from process to process.
 fn mask(message: &str, payload: &mut [u8]) {
-    let mut blank = |range: std::ops::Range<usize>| payload[range].fill(0);
     match message {
-        "control_ping_reply" => blank(14..18),
-        "show_version_reply" => blank(42..362),
+        "control_ping_reply" => payload[14..18].fill(0),
+        "show_version_reply" => payload[42..362].fill(0),
         // a number when there is one, all ones when not
-        "ip_route_add_del_reply" | "ip_route_add_del_v2_reply" => {
-            if payload_u32(payload, 10) != u32::MAX {
-                payload[10..14].fill(0);
-            }
-        }
-        "ip_route_details" | "ip_route_v2_details" => blank(10..14),
-        "ip_route_lookup_reply" | "ip_route_lookup_v2_reply" => blank(14..18),
+        "ip_route_add_del_reply" | "ip_route_add_del_v2_reply" if payload_u32(payload, 10) == u32::MAX => {}
+        "ip_route_add_del_reply" | "ip_route_add_del_v2_reply" => payload[10..14].fill(0),
+        "ip_route_details" | "ip_route_v2_details" => payload[10..14].fill(0),
+        "ip_route_lookup_reply" | "ip_route_lookup_v2_reply" => payload[14..18].fill(0),
         _ => {}
     }
 }

@@ -22,7 +22,10 @@ pub(super) fn rows() -> Vec<Row> {
             MsgName::new("api_versions", 0x5107_7d14),
             MsgName::new("api_versions_reply", 0x5f0d_99d6),
             14,
-            |cx, _| Some(cx.retval_and(super::OK, 0)),
+            |cx, _| {
+                cx.retval_and(super::OK, 0);
+                Some(())
+            },
         ),
         foreign(
             MsgName::new("get_first_msg_id", 0xebf7_9a66),

@@ -207,7 +207,7 @@ mod tests {
         for message in vpp_wire::api::messages() {
             match message.kind {
                 Kind::Request | Kind::Dump => {
-                    assert!(known.contains(&message.name), "{} is not served", message.name)
+                    assert!(known.contains(&message.name), "{} is not served", message.name);
                 }
                 Kind::Reply | Kind::Details | Kind::Notice => {
                     assert!(names().any(|name| name == message.name), "{} is not sent", message.name);

@@ -60,7 +60,7 @@ impl State {
             return;
         };
         for (key, given, path) in connected(at, af, address) {
-            self.fib.put(af, table, key, given, INTERFACE, &mut vec![path]);
+            self.fib.put(af, table, key, given, INTERFACE, &mut [path]);
         }
     }
 

@@ -150,7 +150,7 @@ impl Fib {
         let at = self.tables[af.index()].insert(table);
         self.by_id[af.index()].insert(id, at);
         for (addr, len, source, path) in built_in(af) {
-            self.put(af, id, Key::new(addr, len), addr, source, &mut vec![path]);
+            self.put(af, id, Key::new(addr, len), addr, source, &mut [path]);
         }
     }
 
@@ -219,7 +219,7 @@ impl Fib {
         key: Key,
         given: [u8; 16],
         source: SourceId,
-        paths: &mut Vec<Path>,
+        paths: &mut [Path],
     ) -> Option<u32> {
         path::canonical(paths);
         let list = self.retain(paths);

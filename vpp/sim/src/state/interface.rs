@@ -248,6 +248,11 @@ impl Interfaces {
         self.pool.get_mut(at)
     }
 
+    /// How many interfaces there are.
+    pub(crate) fn len(&self) -> usize {
+        self.pool.len()
+    }
+
     /// All interfaces by rising index.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Interface)> {
         self.pool.iter()

@@ -47,6 +47,11 @@ impl<T> Pool<T> {
         self.items.get_mut(at as usize)?.as_mut()
     }
 
+    /// How many items there are.
+    pub(crate) fn len(&self) -> usize {
+        self.items.len() - self.free.len()
+    }
+
     /// All items by rising index.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         (0u32..).zip(&self.items).filter_map(|(at, item)| Some((at, item.as_ref()?)))

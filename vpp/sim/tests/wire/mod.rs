@@ -66,6 +66,13 @@ impl Peer {
         Some(payload)
     }
 
+    /// So many bytes of the stream.
+    pub(crate) async fn read_bytes(&mut self, length: usize) -> Vec<u8> {
+        let mut bytes = vec![0; length];
+        self.stream.read_exact(&mut bytes).await.expect("so many bytes");
+        bytes
+    }
+
     /// Reads `sockclnt_create_reply` and learns handle and table. The payload up to the count.
     pub(crate) async fn read_greeting(&mut self) -> Vec<u8> {
         let payload = self.read().await.expect("a greeting");
