@@ -116,5 +116,9 @@ mod tests {
         let kept = canonical_of(two_octet(), &attrs);
         assert_eq!(kept.as_ref().aggregator().unwrap().to_string(), "65020 192.0.2.1");
         assert_eq!(kept.as_ref().as_path().to_string(), "23456");
+        // Without an AS4_AGGREGATOR nobody aggregated, and AS4_PATH counts.
+        let kept = canonical_of(two_octet(), &attrs[..attrs.len() - 11]);
+        assert_eq!(kept.as_ref().aggregator().unwrap().to_string(), "65020 192.0.2.1");
+        assert_eq!(kept.as_ref().as_path().to_string(), "70000");
     }
 }

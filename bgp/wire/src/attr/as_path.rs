@@ -255,7 +255,7 @@ pub(crate) fn widen(two_octet: &[u8], as4_path: Option<&[u8]>) -> Vec<u8> {
         let length = segment.length();
         match segment.kind {
             SegmentKind::ConfedSequence | SegmentKind::ConfedSet => {
-                merged.segment(segment.kind, segment.asns())
+                merged.segment(segment.kind, segment.asns());
             }
             _ if missing == 0 => break,
             SegmentKind::Set => merged.segment(segment.kind, segment.asns()),

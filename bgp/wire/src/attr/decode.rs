@@ -147,14 +147,16 @@ impl Decoded {
     }
 }
 
-/// AS4_PATH and AS4_AGGREGATOR, where they count: not beside an AGGREGATOR that names another AS than AS_TRANS, for then
-/// a 2-octet speaker aggregated after they were written (RFC 6793 section 4.2.3).
+/// AS4_PATH and AS4_AGGREGATOR, where they count: neither does if there is an AS4_AGGREGATOR beside an AGGREGATOR that
+/// names another AS than AS_TRANS, for then a 2-octet speaker aggregated after they were written (RFC 6793 section
+/// 4.2.3).
 fn as4_attributes<'a>(kept: &[RawAttr<'a>]) -> (Option<&'a [u8]>, Option<Aggregator>) {
     let value = |code| kept.iter().find(|attr| attr.code == code).map(|attr| attr.value);
-    match value(code::AGGREGATOR).and_then(Aggregator::parse) {
-        Some(Aggregator { asn, .. }) if asn != Asn::TRANS => (None, None),
-        Some(_) => (value(code::AS4_PATH), value(code::AS4_AGGREGATOR).and_then(Aggregator::parse)),
-        None => (value(code::AS4_PATH), None),
+    let aggregator = value(code::AGGREGATOR).and_then(Aggregator::parse);
+    let as4_aggregator = value(code::AS4_AGGREGATOR).and_then(Aggregator::parse);
+    match (aggregator, as4_aggregator) {
+        (Some(Aggregator { asn, .. }), Some(_)) if asn != Asn::TRANS => (None, None),
+        _ => (value(code::AS4_PATH), as4_aggregator),
     }
 }
 
