@@ -1,1 +1,72 @@
-//! (being written)
+//! The tokio shell around [`bgp_core::speaker::Speaker`]: sockets, timers, and a handle to talk through.
+//!
+//! One task owns the speaker and calls it; readers hand over whole buffers, writers pull, listeners and attempts to
+//! connect own a socket each, and none of them keeps a fact that matters after it ends. Waiting goes one way: every task
+//! may wait for the speaker, the speaker waits for nobody.
+//!
+//! ```text
+//! listener ─┐                     ┌─► attempt to connect
+//! reader  ──┼─► queues ─► speaker ┼─► writer
+//! handle  ──┘                     └─► handle
+//! ```
+//!
+//! [`spawn`] gives a speaker a thread with a runtime of its own, which is how all of BGP stays on one core and out of the
+//! way of everything else; [`task`] is for embedders that have a runtime.
+//!
+//! *Absent on purpose:* any decision about BGP; passwords and TTL security, which come with `auth.rs`.
+
+mod buffer;
+mod conn;
+mod dial;
+mod event;
+mod handle;
+mod listen;
+mod runtime;
+mod socket;
+
+use std::io;
+use std::net::SocketAddr;
+
+use bgp_core::speaker::SpeakerSettings;
+
+pub use handle::{CommandError, Handle, Routes, RoutesError, Stopped, Subscription};
+pub use listen::{ListenerState, ListenerStatus};
+
+/// What the shell is told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NetSettings {
+    /// Where to listen. IPv6 addresses are listened at for IPv6 only; port 0 takes any free one.
+    pub listen: Vec<SocketAddr>,
+}
+
+/// A speaker as a task for a tokio runtime with I/O and time enabled, preferably a current-thread one. It ends after
+/// [`Handle::shutdown`] or when all handles are gone.
+pub fn task(settings: SpeakerSettings, net: NetSettings) -> (Handle, impl Future<Output = ()> + Send) {
+    let (handle, requests) = handle::channel(settings.instance.clone());
+    (handle, runtime::run(settings, net.listen, requests))
+}
+
+/// A speaker on a thread of its own, with a runtime of its own. A panic in it ends the process: its state would be lost,
+/// and a fresh start is the one recovery there is.
+///
+/// # Errors
+/// The system has no thread or no event queue left.
+pub fn spawn(settings: SpeakerSettings, net: NetSettings) -> io::Result<Handle> {
+    let (handle, task) = task(settings, net);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    std::thread::Builder::new().name("bgp".into()).spawn(move || {
+        let _abort = AbortOnPanic;
+        runtime.block_on(task);
+    })?;
+    Ok(handle)
+}
+
+struct AbortOnPanic;
+
+impl Drop for AbortOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            std::process::abort();
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! Reader and writer of one connection: bytes in flight, and nothing that matters after it is gone.
+//!
+//! The reader hands over buffers of whole messages. It takes a buffer only when the socket has bytes *and* the queue has
+//! a place for them, so that TCP pushes back on a neighbour that sends faster than we read, and all connections together
+//! hold no more buffers than the queue has places. The queue is fair, so connections are served in turn.
+//!
+//! The writer is given batches, one at a time, and asks for the next when one is written: what a slow neighbour hasn't
+//! taken stays with the speaker, as a cursor. So a KEEPALIVE waits for at most one batch.
+//!
+//! Closing: the writer finishes, says FIN, and the reader listens on (for nothing) until the neighbour's FIN comes.
+//! Closing a socket with unread bytes would reset it, and a reset may overtake the NOTIFICATION. None of this takes
+//! longer than [`CLOSE_DEADLINE`].
+
+use std::future::poll_fn;
+use std::io::{self, ErrorKind, IoSlice};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
+use std::time::Duration;
+
+use bgp_core::peer_key::ConnId;
+use bgp_core::session::CloseReason;
+use bgp_wire::whole_messages;
+use bytes::{Buf, Bytes};
+use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{ReadHalf, WriteHalf};
+use tokio::sync::{Notify, mpsc};
+use tokio::time::{sleep, timeout};
+
+use crate::buffer::Buffer;
+use crate::event::{Event, Inbound, Inlet};
+
+/// How long the last bytes may take to leave, and the neighbour to say goodbye.
+pub(crate) const CLOSE_DEADLINE: Duration = Duration::from_secs(2);
+
+/// How long a neighbour may take none of our octets: RFC 9687 asks for 8 minutes at least.
+const SEND_HOLD: Duration = Duration::from_secs(8 * 60);
+
+/// The longest message there is (RFC 8654). Whether the session allows it, the speaker knows.
+const MAX_MESSAGE: usize = 65535;
+
+/// How many chunks go to the kernel in one call.
+const SLICES: usize = 16;
+
+/// What reader, writer and runtime share.
+#[derive(Debug, Default)]
+struct Shared {
+    /// How many times the reader has found bytes that the speaker hasn't seen yet.
+    unread: AtomicU32,
+    closing: AtomicBool,
+    close: Notify,
+    /// What ended the writer. The reader reports it when the neighbour's last words have been read, which may say why.
+    write_fault: Mutex<Option<CloseReason>>,
+}
+
+impl Shared {
+    async fn closed(&self) {
+        // Created before the look at the flag, so that a call in between isn't missed.
+        let notified = self.close.notified();
+        if !self.closing.load(Ordering::Acquire) {
+            notified.await;
+        }
+    }
+
+    fn write_fault(&self) -> std::sync::MutexGuard<'_, Option<CloseReason>> {
+        self.write_fault.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The runtime's end of a connection.
+#[derive(Debug)]
+pub(crate) struct ConnHandle {
+    shared: Arc<Shared>,
+    /// `None` once the last batch has been given.
+    batches: Option<mpsc::Sender<Vec<Bytes>>>,
+    writing: bool,
+    /// The memory of the last batch.
+    spare: Vec<Bytes>,
+}
+
+impl ConnHandle {
+    /// Starts reader and writer of `stream` on the current tokio runtime.
+    pub(crate) fn start(id: ConnId, stream: TcpStream, inlet: Inlet) -> Self {
+        let shared = Arc::<Shared>::default();
+        // One batch under way and the last one behind it.
+        let (batches_in, batches) = mpsc::channel(2);
+        tokio::spawn(run(id, stream, Arc::clone(&shared), batches, inlet));
+        Self { shared, batches: Some(batches_in), writing: false, spare: Vec::new() }
+    }
+
+    /// Whether the writer has nothing to do and may be given something.
+    pub(crate) const fn is_idle(&self) -> bool {
+        !self.writing && self.batches.is_some()
+    }
+
+    pub(crate) const fn is_closing(&self) -> bool {
+        self.batches.is_none()
+    }
+
+    /// Empty memory for the next batch.
+    pub(crate) fn memory(&mut self) -> Vec<Bytes> {
+        std::mem::take(&mut self.spare)
+    }
+
+    /// Gives the idle writer a batch; an empty one leaves it idle.
+    pub(crate) fn write(&mut self, batch: Vec<Bytes>) {
+        if batch.is_empty() {
+            self.spare = batch;
+        } else if let Some(batches) = &self.batches {
+            // There are two places, and this is the only batch; or the writer has failed, and then it shall get no more.
+            let _ = batches.try_send(batch);
+            self.writing = true;
+        }
+    }
+
+    /// The batch is written.
+    pub(crate) fn written(&mut self, memory: Vec<Bytes>) {
+        self.writing = false;
+        self.spare = memory;
+    }
+
+    /// Closes the connection after `last` has been written.
+    pub(crate) fn close(&mut self, last: Vec<Bytes>) {
+        if let Some(batches) = self.batches.take() {
+            if !last.is_empty() {
+                // The second place is for this.
+                let _ = batches.try_send(last);
+            }
+            self.shared.closing.store(true, Ordering::Release);
+            self.shared.close.notify_waiters();
+        }
+    }
+
+    /// Whether there are bytes that the speaker hasn't seen.
+    pub(crate) fn has_unread(&self) -> bool {
+        self.shared.unread.load(Ordering::Relaxed) > 0
+    }
+
+    /// The speaker has seen one buffer.
+    pub(crate) fn delivered(&self) {
+        self.shared.unread.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for ConnHandle {
+    fn drop(&mut self) {
+        self.close(Vec::new());
+    }
+}
+
+async fn run(
+    id: ConnId,
+    mut stream: TcpStream,
+    shared: Arc<Shared>,
+    batches: mpsc::Receiver<Vec<Bytes>>,
+    inlet: Inlet,
+) {
+    {
+        let (reader, writer) = stream.split();
+        let both = async {
+            tokio::join!(read(id, reader, &shared, &inlet), write(id, writer, batches, &shared, &inlet));
+        };
+        tokio::select! {
+            () = both => {}
+            () = async { shared.closed().await; sleep(CLOSE_DEADLINE).await } => {}
+        }
+    }
+    drop(stream);
+    let _ = inlet.events.send(Event::Gone(id)).await;
+}
+
+async fn read(id: ConnId, mut half: ReadHalf<'_>, shared: &Shared, inlet: &Inlet) {
+    let reason = tokio::select! {
+        reason = deliver(id, &mut half, shared, inlet) => reason,
+        () = shared.closed() => None,
+    };
+    if let Some(reason) = reason {
+        let reason = shared.write_fault().take().unwrap_or(reason);
+        let _ = inlet.inbound.send(Inbound::Closed(id, reason)).await;
+    } else {
+        discard(&mut half, inlet).await;
+    }
+}
+
+/// Hands over what arrives until the connection ends; `None` after a fault, behind which nothing can be read.
+async fn deliver(id: ConnId, half: &mut ReadHalf<'_>, shared: &Shared, inlet: &Inlet) -> Option<CloseReason> {
+    // The beginning of a message whose end hasn't arrived.
+    let mut begun = Vec::new();
+    loop {
+        if let Err(error) = half.readable().await {
+            return Some(CloseReason::Error(error.kind()));
+        }
+        shared.unread.fetch_add(1, Ordering::Relaxed);
+        // The runtime has ended when the queue is closed.
+        let place = inlet.inbound.reserve().await.ok()?;
+        let mut buffer = inlet.pool.take();
+        buffer.push(&begun);
+        let before = buffer.filled().len();
+        let ended = read_once(half, &mut buffer).await.err();
+        let whole = whole_messages(buffer.filled(), MAX_MESSAGE);
+        let end = if whole.fault { buffer.filled().len() } else { whole.bytes };
+        if buffer.filled().len() > before {
+            begun.clear();
+            begun.extend_from_slice(&buffer.filled()[end..]);
+            if begun.is_empty() {
+                begun = Vec::new();
+            }
+        }
+        buffer.truncate(end);
+        if buffer.filled().is_empty() {
+            shared.unread.fetch_sub(1, Ordering::Relaxed);
+            inlet.pool.give_back(buffer);
+        } else {
+            place.send(Inbound::Messages(id, buffer));
+        }
+        if whole.fault {
+            return None;
+        }
+        if ended.is_some() {
+            return ended;
+        }
+    }
+}
+
+/// Reads what there is, which may be nothing, without waiting.
+async fn read_once(half: &mut ReadHalf<'_>, buffer: &mut Buffer) -> Result<(), CloseReason> {
+    let mut room = ReadBuf::new(buffer.room());
+    // `poll_read`, unlike `try_read`, knows from a read that doesn't fill the buffer that the socket is empty, which
+    // saves a system call for each buffer.
+    let read = poll_fn(|cx| {
+        Poll::Ready(match Pin::new(&mut *half).poll_read(cx, &mut room) {
+            Poll::Pending => Err(ErrorKind::WouldBlock),
+            Poll::Ready(read) => read.map_err(|error| error.kind()),
+        })
+    })
+    .await;
+    let octets = room.filled().len();
+    buffer.advance(octets);
+    match read {
+        Ok(()) if octets == 0 => Err(CloseReason::EndOfStream),
+        Ok(()) | Err(ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(()),
+        Err(kind) => Err(CloseReason::Error(kind)),
+    }
+}
+
+/// Reads and forgets until the neighbour has finished too.
+async fn discard(half: &mut ReadHalf<'_>, inlet: &Inlet) {
+    while half.readable().await.is_ok() {
+        let mut buffer = inlet.pool.take();
+        let read = read_once(half, &mut buffer).await;
+        inlet.pool.give_back(buffer);
+        if read.is_err() {
+            return;
+        }
+        // Nobody else may have a turn while a neighbour sends without pause.
+        tokio::task::consume_budget().await;
+    }
+}
+
+async fn write(
+    id: ConnId,
+    mut half: WriteHalf<'_>,
+    mut batches: mpsc::Receiver<Vec<Bytes>>,
+    shared: &Shared,
+    inlet: &Inlet,
+) {
+    while let Some(mut batch) = batches.recv().await {
+        if let Err(reason) = write_batch(&half, &mut batch).await {
+            tracing::debug!(conn = %id, %reason, "write failed");
+            *shared.write_fault() = Some(reason);
+            if reason == CloseReason::SendHoldTimerExpired {
+                // The neighbour may go on talking for ever; nobody else would end this.
+                let _ = inlet.inbound.send(Inbound::Closed(id, reason)).await;
+            }
+            // Otherwise the reader will come upon the end. Until then what is written goes nowhere.
+            batches.close();
+            return;
+        }
+        batch.clear();
+        if inlet.events.send(Event::Written(id, batch)).await.is_err() {
+            return;
+        }
+    }
+    // A neighbour that is gone already needs no FIN.
+    let _ = half.shutdown().await;
+}
+
+/// Writes all of `batch`, and empties it.
+async fn write_batch(half: &WriteHalf<'_>, batch: &mut [Bytes]) -> Result<(), CloseReason> {
+    let mut first = 0;
+    while first < batch.len() {
+        match timeout(SEND_HOLD, half.writable()).await {
+            Err(_) => return Err(CloseReason::SendHoldTimerExpired),
+            Ok(Err(error)) => return Err(CloseReason::Error(error.kind())),
+            Ok(Ok(())) => {}
+        }
+        match write_some(half, &batch[first..]) {
+            Ok(mut octets) => {
+                while let Some(chunk) = batch.get_mut(first) {
+                    let taken = octets.min(chunk.len());
+                    chunk.advance(taken);
+                    octets -= taken;
+                    if !chunk.is_empty() {
+                        break;
+                    }
+                    first += 1;
+                }
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(error) => return Err(CloseReason::Error(error.kind())),
+        }
+        // A socket that takes everything must not keep the others from their turn.
+        tokio::task::consume_budget().await;
+    }
+    Ok(())
+}
+
+fn write_some(half: &WriteHalf<'_>, chunks: &[Bytes]) -> io::Result<usize> {
+    let mut slices = [IoSlice::new(&[]); SLICES];
+    let count = chunks.len().min(SLICES);
+    for (slice, chunk) in slices.iter_mut().zip(chunks) {
+        *slice = IoSlice::new(chunk);
+    }
+    half.try_write_vectored(&slices[..count])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,464 @@
+//! The speaker task: one loop, one sleep, and the only place that calls the speaker.
+//!
+//! Each turn looks at what must not wait (connections that come and go, writers that want more, requests), then at the
+//! clock, then at received messages, then at long work, each in slices of at most [`SLICE`]; then it lets the other tasks
+//! have theirs. It sleeps only when nothing is left. It never waits for anyone: a writer is given a batch when it is
+//! idle, an answer goes into a place that was made for it.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bgp_core::command::{Applied, Command, Refusal};
+use bgp_core::outbox::Outbox;
+use bgp_core::peer_key::{ConnId, PeerKey};
+use bgp_core::rib::RibEvent;
+use bgp_core::session::{ConnectError, Direction, Link};
+use bgp_core::speaker::{Input, Output, Speaker, SpeakerSettings, SubscriberId};
+use bgp_core::time::Instant;
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+use tokio::time::{self, sleep_until};
+
+use crate::conn::{CLOSE_DEADLINE, ConnHandle};
+use crate::dial::{self, Attempt};
+use crate::event::{Event, INBOUND, Inbound, Inlet, Outlet, queues};
+use crate::handle::{Request, Requests, Stopped};
+use crate::listen::{Listener, ListenerState};
+
+/// How long one kind of work may keep the others waiting.
+const SLICE: Duration = Duration::from_millis(2);
+
+/// How many octets a writer is given at a time. Enough to keep a fast connection busy, and little enough that a
+/// KEEPALIVE doesn't wait long behind it.
+const BATCH: usize = 128 * 1024;
+
+/// How many destinations of long work are asked for between two looks at the clock: about a tenth of a slice.
+const UNITS: usize = 2048;
+
+/// How many requests and events are looked at between two looks at the clock.
+const AT_ONCE: usize = 64;
+
+/// How many read buffers are kept while nothing happens.
+const KEPT_BUFFERS: usize = 1;
+
+/// Runs a speaker until it is shut down or all handles are gone.
+pub(crate) async fn run(settings: SpeakerSettings, listen: Vec<SocketAddr>, requests: Requests) {
+    let mut runtime = Runtime::new(settings, requests);
+    runtime.listen(listen);
+    runtime.run().await;
+}
+
+struct Runtime {
+    speaker: Speaker,
+    clock: Clock,
+    out: Outbox<Output>,
+    conns: BTreeMap<ConnId, ConnHandle>,
+    attempts: BTreeMap<ConnId, Attempt>,
+    listeners: Vec<Listener>,
+    accepted: u64,
+    inlet: Inlet,
+    outlet: Outlet,
+    requests: Requests,
+    /// The commands that are being carried out.
+    commands: Option<Commands>,
+    /// Subscribers that wait for something to take.
+    waiting: BTreeMap<SubscriberId, Waiting>,
+    shutdown: Option<Shutdown>,
+}
+
+struct Commands {
+    left: std::vec::IntoIter<Command>,
+    answers: Vec<Result<Applied, Refusal>>,
+    reply: oneshot::Sender<Vec<Result<Applied, Refusal>>>,
+}
+
+struct Waiting {
+    max: usize,
+    reply: oneshot::Sender<Vec<RibEvent>>,
+}
+
+struct Shutdown {
+    until: time::Instant,
+    /// Dropped with the runtime, which is the answer.
+    _reply: Option<oneshot::Sender<Stopped>>,
+}
+
+/// The speaker's time: since the runtime began.
+#[derive(Debug)]
+struct Clock(time::Instant);
+
+impl Clock {
+    fn now(&self) -> Instant {
+        Instant::from_nanos(u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    fn at(&self, instant: Instant) -> time::Instant {
+        self.0 + Duration::from_nanos(instant.as_nanos())
+    }
+}
+
+impl Runtime {
+    fn new(settings: SpeakerSettings, requests: Requests) -> Self {
+        let (inlet, outlet) = queues();
+        Self {
+            speaker: Speaker::new(settings),
+            clock: Clock(time::Instant::now()),
+            out: Outbox::new(),
+            conns: BTreeMap::new(),
+            attempts: BTreeMap::new(),
+            listeners: Vec::new(),
+            accepted: 0,
+            inlet,
+            outlet,
+            requests,
+            commands: None,
+            waiting: BTreeMap::new(),
+            shutdown: None,
+        }
+    }
+
+    async fn run(mut self) {
+        let sleep = sleep_until(self.clock.0);
+        tokio::pin!(sleep);
+        loop {
+            let mut busy = self.take_events();
+            busy |= self.take_requests();
+            if self.has_ended() {
+                return;
+            }
+            if self.speaker.deadline().is_some_and(|at| at <= self.clock.now()) {
+                self.tick().await;
+                busy = true;
+            }
+            busy |= self.take_inbound();
+            busy |= self.work();
+            if busy {
+                tokio::task::yield_now().await;
+                continue;
+            }
+            self.inlet.pool.trim(KEPT_BUFFERS);
+            let deadline = self.deadline();
+            if let Some(at) = deadline
+                && sleep.deadline() != at
+            {
+                sleep.as_mut().reset(at);
+            }
+            // Every branch takes something out of a queue and hands it over at once, so that none is lost.
+            tokio::select! {
+                biased;
+                Some(event) = self.outlet.events.recv() => self.event(event),
+                request = self.requests.requests.recv(), if self.shutdown.is_none() => match request {
+                    Some(request) => self.request(request),
+                    None => self.begin_shutdown("", None),
+                },
+                Some(inbound) = self.outlet.inbound.recv() => self.inbound(inbound),
+                () = &mut sleep, if deadline.is_some() => {}
+            }
+        }
+    }
+
+    /// When something is due even if nothing happens.
+    fn deadline(&self) -> Option<time::Instant> {
+        let speaker = self.speaker.deadline().map(|at| self.clock.at(at));
+        let shutdown = self.shutdown.as_ref().map(|shutdown| shutdown.until);
+        [speaker, shutdown].into_iter().flatten().min()
+    }
+}
+
+/// One turn: what came in.
+impl Runtime {
+    fn take_events(&mut self) -> bool {
+        let mut busy = false;
+        for _ in 0..AT_ONCE {
+            let Ok(event) = self.outlet.events.try_recv() else { break };
+            self.event(event);
+            busy = true;
+        }
+        busy
+    }
+
+    fn take_requests(&mut self) -> bool {
+        let started = time::Instant::now();
+        let mut busy = self.carry_on_commands(started);
+        while self.commands.is_none() && started.elapsed() < SLICE {
+            let Ok(request) = self.requests.requests.try_recv() else { break };
+            self.request(request);
+            self.carry_on_commands(started);
+            busy = true;
+        }
+        busy
+    }
+
+    fn take_inbound(&mut self) -> bool {
+        let started = time::Instant::now();
+        let mut busy = false;
+        for _ in 0..INBOUND {
+            let Ok(inbound) = self.outlet.inbound.try_recv() else { break };
+            self.inbound(inbound);
+            busy = true;
+            if started.elapsed() >= SLICE {
+                break;
+            }
+        }
+        busy
+    }
+
+    fn work(&mut self) -> bool {
+        let started = time::Instant::now();
+        let mut busy = false;
+        while self.speaker.has_work() && started.elapsed() < SLICE {
+            self.speaker.work(self.clock.now(), UNITS, &mut self.out);
+            self.carry_out();
+            busy = true;
+        }
+        busy
+    }
+
+    /// Timers go off. Words that have arrived but weren't heard count as heard, so readers get a look at their sockets
+    /// first: several turns, as a tokio runtime gives a task its next one after about sixty others.
+    async fn tick(&mut self) {
+        for _ in 0..2 + self.conns.len() / 32 {
+            tokio::task::yield_now().await;
+        }
+        let now = self.clock.now();
+        for (&conn, handle) in &self.conns {
+            if handle.has_unread() && !handle.is_closing() {
+                self.speaker.handle(now, Input::Unread { conn }, &mut self.out);
+            }
+        }
+        self.speaker.handle(now, Input::Tick, &mut self.out);
+        self.carry_out();
+    }
+
+    fn handle(&mut self, input: Input<'_>) {
+        self.speaker.handle(self.clock.now(), input, &mut self.out);
+        self.carry_out();
+    }
+
+    fn event(&mut self, event: Event) {
+        match event {
+            Event::Accepted(stream, remote) => {
+                if self.shutdown.is_none()
+                    && let Ok(local) = stream.local_addr()
+                {
+                    let conn = ConnId::accepted(self.accepted);
+                    self.accepted += 1;
+                    self.start(conn, stream);
+                    self.handle(Input::Accepted {
+                        conn,
+                        link: Link { local, remote, direction: Direction::Passive },
+                    });
+                }
+            }
+            // An attempt that was given up may have come to an end already; the speaker knows nothing of it any more.
+            Event::Connected(conn, stream) => {
+                if self.attempts.remove(&conn).is_some() {
+                    match (stream.local_addr(), stream.peer_addr()) {
+                        (Ok(local), Ok(remote)) => {
+                            self.start(conn, stream);
+                            let link = Link { local, remote, direction: Direction::Active };
+                            self.handle(Input::Connected { conn, link });
+                        }
+                        (Err(error), _) | (_, Err(error)) => {
+                            let reason = ConnectError::Remote(error.kind());
+                            self.handle(Input::ConnectFailed { conn, reason });
+                        }
+                    }
+                }
+            }
+            Event::ConnectFailed(conn, reason) => {
+                if self.attempts.remove(&conn).is_some() {
+                    self.handle(Input::ConnectFailed { conn, reason });
+                }
+            }
+            Event::Written(conn, memory) => {
+                if let Some(handle) = self.conns.get_mut(&conn) {
+                    handle.written(memory);
+                }
+                self.fill(conn);
+            }
+            Event::Gone(conn) => {
+                self.conns.remove(&conn);
+            }
+            Event::Unsubscribed(id) => {
+                self.waiting.remove(&id);
+                self.speaker.unsubscribe(id);
+            }
+        }
+    }
+
+    fn inbound(&mut self, inbound: Inbound) {
+        match inbound {
+            Inbound::Messages(conn, buffer) => {
+                if self.conns.get(&conn).is_some_and(|handle| !handle.is_closing()) {
+                    self.handle(Input::Received { conn, messages: buffer.filled() });
+                }
+                if let Some(handle) = self.conns.get(&conn) {
+                    handle.delivered();
+                }
+                self.inlet.pool.give_back(buffer);
+            }
+            Inbound::Closed(conn, reason) => {
+                if self.conns.get(&conn).is_some_and(|handle| !handle.is_closing()) {
+                    self.handle(Input::Closed { conn, reason });
+                }
+                if let Some(handle) = self.conns.get_mut(&conn) {
+                    handle.close(Vec::new());
+                }
+            }
+        }
+    }
+
+    fn request(&mut self, request: Request) {
+        match request {
+            Request::Commands(commands, reply) => {
+                let answers = Vec::with_capacity(commands.len());
+                self.commands = Some(Commands { left: commands.into_iter(), answers, reply });
+            }
+            Request::Ask(job) => job(&mut self.speaker, self.clock.now()),
+            Request::Subscribe(families, reply) => {
+                let id = self.speaker.subscribe(families);
+                let (alive, end) = oneshot::channel::<Stopped>();
+                let events = self.inlet.events.clone();
+                tokio::spawn(async move {
+                    // Never sent: what counts is that the subscription drops it.
+                    let _ = end.await;
+                    let _ = events.send(Event::Unsubscribed(id)).await;
+                });
+                let _ = reply.send((id, alive));
+            }
+            Request::Take(id, max, reply) => {
+                self.waiting.insert(id, Waiting { max, reply });
+                self.answer(id);
+            }
+            Request::Listen(addresses) => self.listen(addresses),
+            Request::Listeners(reply) => {
+                let mut states: Vec<_> = self.listeners.iter().map(Listener::watch).collect();
+                let statuses: Vec<_> = self.listeners.iter().map(Listener::status).collect();
+                tokio::spawn(async move {
+                    let mut statuses = statuses;
+                    for (status, state) in statuses.iter_mut().zip(&mut states) {
+                        // An error means that the listener is no more; then its last state is the answer.
+                        if let Ok(state) = state.wait_for(|state| *state != ListenerState::Starting).await {
+                            status.state = state.clone();
+                        }
+                    }
+                    let _ = reply.send(statuses);
+                });
+            }
+            Request::Shutdown(text, reply) => self.begin_shutdown(&text, Some(reply)),
+        }
+    }
+
+    /// Goes on with the commands that are being carried out, if there are any, until the slice is over.
+    fn carry_on_commands(&mut self, started: time::Instant) -> bool {
+        let Some(mut commands) = self.commands.take() else { return false };
+        let now = self.clock.now();
+        for command in commands.left.by_ref() {
+            commands.answers.push(self.speaker.command(now, command, &mut self.out));
+            self.carry_out();
+            if started.elapsed() >= SLICE {
+                break;
+            }
+        }
+        if commands.left.len() == 0 {
+            let _ = commands.reply.send(commands.answers);
+        } else {
+            self.commands = Some(commands);
+        }
+        true
+    }
+}
+
+/// One turn: what comes of it.
+impl Runtime {
+    fn carry_out(&mut self) {
+        while let Some(output) = self.out.pop() {
+            match output {
+                Output::Dial { conn, peer, transport } => {
+                    if self.shutdown.is_none() {
+                        tracing::debug!(%peer, %conn, "connecting");
+                        self.attempts.insert(conn, dial::start(conn, transport, &self.inlet));
+                    }
+                }
+                Output::Close { conn } => {
+                    self.attempts.remove(&conn);
+                    if let Some(handle) = self.conns.get_mut(&conn) {
+                        let mut last = handle.memory();
+                        self.speaker.pull(self.clock.now(), conn, BATCH, &mut last);
+                        handle.close(last);
+                    }
+                }
+                Output::Wake { conn } => self.fill(conn),
+                Output::Peer(event) => {
+                    // Nobody may be listening.
+                    let _ = self.requests.peer_events.send(event);
+                }
+                Output::RibReady(id) => self.answer(id),
+            }
+        }
+    }
+
+    /// Gives an idle writer what there is to write.
+    fn fill(&mut self, conn: ConnId) {
+        if let Some(handle) = self.conns.get_mut(&conn)
+            && handle.is_idle()
+        {
+            let mut batch = handle.memory();
+            self.speaker.pull(self.clock.now(), conn, BATCH, &mut batch);
+            handle.write(batch);
+        }
+    }
+
+    /// Answers a subscriber that waits, if there is something to say.
+    fn answer(&mut self, id: SubscriberId) {
+        let Some(waiting) = self.waiting.remove(&id) else { return };
+        let mut events = Vec::new();
+        self.speaker.take(id, waiting.max, &mut events);
+        if events.is_empty() {
+            self.waiting.insert(id, waiting);
+        } else {
+            // An error means that the subscription is gone.
+            let _ = waiting.reply.send(events);
+        }
+    }
+
+    fn start(&mut self, conn: ConnId, stream: TcpStream) {
+        self.conns.insert(conn, ConnHandle::start(conn, stream, self.inlet.clone()));
+    }
+
+    fn listen(&mut self, addresses: Vec<SocketAddr>) {
+        self.listeners.retain(|listener| addresses.contains(&listener.wanted()));
+        for address in addresses {
+            if !self.listeners.iter().any(|listener| listener.wanted() == address) {
+                self.listeners.push(Listener::start(address, &self.inlet));
+            }
+        }
+    }
+
+    fn begin_shutdown(&mut self, text: &str, reply: Option<oneshot::Sender<Stopped>>) {
+        let until = time::Instant::now() + CLOSE_DEADLINE;
+        self.shutdown = Some(Shutdown { until, _reply: reply });
+        self.requests.requests.close();
+        self.commands = None;
+        self.listeners.clear();
+        self.attempts.clear();
+        let text = &text[..text.floor_char_boundary(bgp_wire::Notification::MAX_TEXT)];
+        let peers: Vec<PeerKey> =
+            self.speaker.peers(self.clock.now()).into_iter().map(|peer| peer.key).collect();
+        for peer in peers {
+            let command = Command::DisablePeer(peer, text.to_owned());
+            // The peer is there; that it may be disabled already is fine.
+            let _ = self.speaker.command(self.clock.now(), command, &mut self.out);
+        }
+        self.carry_out();
+    }
+
+    /// Whether the shutdown is over.
+    fn has_ended(&self) -> bool {
+        self.shutdown
+            .as_ref()
+            .is_some_and(|shutdown| self.conns.is_empty() || time::Instant::now() >= shutdown.until)
+    }
+}

@@ -1,0 +1,41 @@
+//! Options that every BGP socket gets.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
+
+/// CS6, "internetwork control" (RFC 4271 appendix E asks for the precedence, RFC 4594 for the code point).
+const INTERNETWORK_CONTROL: u32 = 0xc0;
+
+/// A TCP socket of the address's family, not blocking. IPv6 sockets are for IPv6 only, so that a neighbour has one
+/// address and each family its own listener.
+pub(crate) fn new(address: &SocketAddr) -> io::Result<Socket> {
+    let domain = Domain::for_address(*address);
+    let socket = Socket::new(domain, Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    Ok(socket)
+}
+
+/// Sets what a connection of either direction needs. Whole batches are written, so nothing is gained by waiting for more
+/// (`TCP_NODELAY`). That the packets aren't marked as control traffic is no reason to do without the connection.
+pub(crate) fn prepare<'s>(socket: impl Into<SockRef<'s>>, family: IpAddr) {
+    let socket = socket.into();
+    let marked = match family {
+        IpAddr::V4(_) => socket.set_tos_v4(INTERNETWORK_CONTROL),
+        IpAddr::V6(_) => socket.set_tclass_v6(INTERNETWORK_CONTROL),
+    };
+    if let Err(error) = marked.and(socket.set_tcp_nodelay(true)) {
+        tracing::debug!(%error, "can't set socket options");
+    }
+}
+
+/// Sets the TTL or hop limit of what is sent.
+pub(crate) fn set_ttl(socket: &Socket, family: IpAddr, ttl: u8) -> io::Result<()> {
+    match family {
+        IpAddr::V4(_) => socket.set_ttl_v4(u32::from(ttl)),
+        IpAddr::V6(_) => socket.set_unicast_hops_v6(u32::from(ttl)),
+    }
+}
