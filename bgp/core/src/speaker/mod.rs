@@ -38,3 +38,6 @@ mod stream;
 pub use io::{Input, Output, PeerEvent, PeerEventKind, SubscriberId, Transport};
 pub use settings::SpeakerSettings;
 pub use state::Speaker;
+
+#[cfg(test)]
+mod tests;
