@@ -43,6 +43,7 @@ bench:
 	@sh .ci/packages test
 	cargo build --locked --release --bin peregrine --bin bench-lab
 	PEREGRINE_BIN=$(PEREGRINE) $(TARGET_DIR)/release/bench-lab
+	PEREGRINE_BIN=$(PEREGRINE) $(TARGET_DIR)/release/bench-lab --pipeline --prefixes 100000
 
 fuzz:
 	@for target in $$(cd fuzz && cargo +nightly fuzz list); do \

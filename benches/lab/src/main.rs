@@ -8,8 +8,10 @@
 //! - [`wire`]: the few lines of BGP that the sender and the receiver need
 //! - [`daemon`]: how each daemon is configured and started
 //! - [`scenario`]: what is done to it
+//! - [`pipeline`]: the road from UPDATEs to routes in a simulated VPP
 
 mod daemon;
+mod pipeline;
 
 mod scenario;
 mod table;
@@ -30,6 +32,9 @@ struct Arguments {
     /// Times that each daemon is measured; the table shows medians.
     #[arg(long, default_value_t = 3)]
     runs: u32,
+    /// Measure the road from UPDATEs to routes in a simulated VPP instead.
+    #[arg(long)]
+    pipeline: bool,
     /// Measure this daemon only.
     #[arg(long, value_enum)]
     only: Option<Kind>,
@@ -37,6 +42,12 @@ struct Arguments {
 
 fn main() {
     let arguments = Arguments::parse();
+    if arguments.pipeline {
+        for _ in 0..arguments.runs {
+            Lab::run(move |lab| pipeline::run(lab, arguments.prefixes));
+        }
+        return;
+    }
     let wanted = Kind::ALL.into_iter().filter(|kind| arguments.only.is_none_or(|only| only == *kind));
     let mut all: Vec<(Kind, Vec<Figures>)> = wanted.map(|kind| (kind, Vec::new())).collect();
     for _ in 0..arguments.runs {

@@ -197,13 +197,16 @@ impl Node {
 
 /// Manifests, as `kubectl apply` would take them.
 pub mod manifest {
-    /// A Kubernetes Node with Calico's address annotations.
+    /// A Kubernetes Node with Calico's address annotations; an empty address leaves its family out.
     #[must_use]
     pub fn node(name: &str, ipv4: &str, ipv6: &str) -> String {
-        format!(
-            "apiVersion: v1\nkind: Node\nmetadata:\n  name: {name}\n  annotations:\n    \
-             projectcalico.org/IPv4Address: {ipv4}\n    projectcalico.org/IPv6Address: \"{ipv6}\"\n"
-        )
+        let mut manifest = format!("apiVersion: v1\nkind: Node\nmetadata:\n  name: {name}\n  annotations:\n");
+        for (key, address) in [("IPv4Address", ipv4), ("IPv6Address", ipv6)] {
+            if !address.is_empty() {
+                manifest += &format!("    projectcalico.org/{key}: \"{address}\"\n");
+            }
+        }
+        manifest
     }
 
     /// The `default` BGPConfiguration with the mesh off and the given AS number.
