@@ -244,3 +244,86 @@ fn sorted(members: impl IntoIterator<Item = NextHop>) -> Vec<NextHop> {
     members.dedup();
     members
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hop(text: &str) -> NextHop {
+        text.parse::<IpAddr>().unwrap().into()
+    }
+
+    fn metric(metric: u32) -> NextHopState {
+        NextHopState { metric, ..NextHopState::default() }
+    }
+
+    #[test]
+    fn an_unknown_next_hop_is_reachable_at_cost_0() {
+        let mut hops = NextHops::new();
+        let id = hops.intern(Some(hop("192.0.2.1")));
+        assert_eq!((hops.cost(id), hops.cost(NextHopId(0))), (0, 0));
+        assert!(!hops.put(hop("192.0.2.1").address(), NextHopState::default()), "nothing new");
+        assert!(!hops.put(hop("192.0.2.2").address(), metric(7)), "nobody uses it");
+        let other = hops.intern(Some(hop("192.0.2.2")));
+        assert_eq!(hops.cost(other), 7);
+        assert_eq!(hops.state(hop("192.0.2.2").address()), Some(&metric(7)));
+    }
+
+    #[test]
+    fn changes_are_dated() {
+        let mut hops = NextHops::new();
+        let (a, b) = (hops.intern(Some(hop("192.0.2.1"))), hops.intern(Some(hop("192.0.2.2"))));
+        let before = hops.generation();
+        assert!(hops.put(hop("192.0.2.1").address(), metric(5)));
+        assert!(hops.changed_after(a, before) && !hops.changed_after(b, before));
+        let between = hops.generation();
+        assert!(!hops.changed_after(a, between));
+        assert!(hops.put(hop("192.0.2.1").address(), NextHopState { reachable: false, ..metric(5) }));
+        assert_eq!((hops.cost(a), hops.changed_after(a, between)), (UNREACHABLE, true));
+        assert!(hops.delete(hop("192.0.2.1").address()));
+        assert_eq!((hops.cost(a), hops.state(hop("192.0.2.1").address())), (0, None));
+        assert!(hops.put(hop("192.0.2.1").address(), metric(u32::MAX)));
+        assert_ne!(hops.cost(a), UNREACHABLE);
+    }
+
+    #[test]
+    fn both_forms_of_an_ipv6_next_hop_follow_the_global_address() {
+        let mut hops = NextHops::new();
+        let global = "2001:db8::1".parse().unwrap();
+        let one = hops.intern(Some(NextHop::V6 { global, link_local: None }));
+        let two = hops.intern(Some(NextHop::V6 { global, link_local: Some("fe80::1".parse().unwrap()) }));
+        let apart = hops.intern(Some(hop("2001:db8::2")));
+        assert!(hops.put(global.into(), metric(3)));
+        assert_eq!([one, two, apart].map(|id| hops.cost(id)), [3, 3, 0]);
+    }
+
+    #[test]
+    fn a_next_hop_goes_with_its_last_set() {
+        let mut hops = NextHops::new();
+        let id = hops.intern(Some(hop("192.0.2.1")));
+        assert_eq!(hops.intern(Some(hop("192.0.2.1"))), id);
+        hops.release(id);
+        assert_eq!(hops.intern(Some(hop("192.0.2.1"))), id);
+        hops.release(id);
+        hops.release(id);
+        assert!(hops.by_address.is_empty());
+        assert_eq!(hops.intern(Some(hop("192.0.2.9"))), id);
+        hops.release(NextHopId(0));
+    }
+
+    #[test]
+    fn equal_sets_share_their_memory_and_unused_ones_are_dropped() {
+        let mut hops = NextHops::new();
+        let (a, b) = (hop("192.0.2.1"), hop("192.0.2.2"));
+        let set = hops.set([b, a, b]);
+        assert_eq!(set.as_slice(), [a, b]);
+        assert!(Arc::ptr_eq(&set.0, &hops.set([a, b]).0));
+        assert_eq!(set, NextHopSet::new([a, b]));
+        assert_ne!(set, NextHopSet::default());
+        for n in 0..1000u32 {
+            hops.set([NextHop::V4(n.into())]);
+        }
+        assert!(hops.sets.len() <= 64, "{}", hops.sets.len());
+        assert!(Arc::ptr_eq(&set.0, &hops.set([a, b]).0), "one in use stays");
+    }
+}

@@ -53,8 +53,8 @@ pub trait TableKey: NlriKey {
     /// The key of two parts that [`TableKey::split`] gave.
     fn join(bits: Self::Bits, len: u8) -> Self;
 
-    /// The hash of the key.
-    fn hash_with(self, hasher: &FixedState) -> u64;
+    /// The hash of the key of these two parts.
+    fn hash_parts(bits: Self::Bits, len: u8, hasher: &FixedState) -> u64;
 }
 
 impl TableKey for Ipv4Prefix {
@@ -71,8 +71,8 @@ impl TableKey for Ipv4Prefix {
     }
 
     #[inline]
-    fn hash_with(self, hasher: &FixedState) -> u64 {
-        hasher.hash_one(u64::from(self.addr()) << 8 | u64::from(self.len()))
+    fn hash_parts(bits: u32, len: u8, hasher: &FixedState) -> u64 {
+        hasher.hash_one(u64::from(bits) << 8 | u64::from(len))
     }
 }
 
@@ -90,8 +90,8 @@ impl TableKey for Ipv6Prefix {
     }
 
     #[inline]
-    fn hash_with(self, hasher: &FixedState) -> u64 {
-        hasher.hash_one((self.addr(), self.len()))
+    fn hash_parts(bits: [u64; 2], len: u8, hasher: &FixedState) -> u64 {
+        hasher.hash_one((bits, len))
     }
 }
 
@@ -221,7 +221,7 @@ impl<K: TableKey> Table<K> {
     /// # Errors
     /// [`TableFull`]; nothing has changed then.
     pub fn announce(&mut self, key: K, offer: Offer, cx: &mut Context<'_>) -> Result<Outcome, TableFull> {
-        let hash = key.hash_with(&self.hasher);
+        let hash = self.hash(key);
         let id = match self.lookup(key, hash) {
             Some(id) => id,
             None => self.add(key, hash)?,
@@ -236,16 +236,25 @@ impl<K: TableKey> Table<K> {
 
     /// A source has no path for this key any more.
     pub fn withdraw(&mut self, key: K, source: SourceId, cx: &mut Context<'_>) -> Outcome {
-        match self.lookup(key, key.hash_with(&self.hasher)) {
+        match self.lookup(key, self.hash(key)) {
             Some(id) => self.take(id, source, cx),
             None => Outcome { dest: None, had: None, changed: false },
         }
     }
 
+    /// Fetches what [`Table::announce`] and [`Table::withdraw`] will look at for these keys, all at once instead of one
+    /// after the other. Changes nothing but the time they take: worth it for the prefixes of one UPDATE.
+    pub fn prefetch(&self, keys: &[K]) {
+        let places: SmallVec<[Option<u32>; 16]> =
+            keys.iter().map(|&key| self.index.peek(self.hash(key))).collect();
+        let states = places.iter().flatten().map(|&id| self.dests.pages[id as usize].state);
+        std::hint::black_box(states.fold(0, |all, state| all ^ state));
+    }
+
     /// The destination of this key, if it has paths or readers have yet to learn that it has none.
     #[must_use]
     pub fn find(&self, key: K) -> Option<DestId> {
-        self.lookup(key, key.hash_with(&self.hasher)).map(DestId)
+        self.lookup(key, self.hash(key)).map(DestId)
     }
 
     /// The key of a destination. A dead one has the key it had last.
@@ -484,6 +493,12 @@ impl Review {
 /// The parts.
 impl<K: TableKey> Table<K> {
     #[inline]
+    fn hash(&self, key: K) -> u64 {
+        let (bits, len) = key.split();
+        K::hash_parts(bits, len, &self.hasher)
+    }
+
+    #[inline]
     fn lookup(&self, key: K, hash: u64) -> Option<u32> {
         let (bits, len) = key.split();
         self.index.find(hash, |at| {
@@ -498,7 +513,7 @@ impl<K: TableKey> Table<K> {
         let (bits, len) = key.split();
         self.dests.pages[id as usize] = Dest { bits, len, state: NO_BEST, ..Dest::default() };
         let (dests, hasher) = (&self.dests, &self.hasher);
-        if !self.index.insert(hash, id, |at| dests.key(at).hash_with(hasher)) {
+        if !self.index.insert(hash, id, |at| dests.hash(at, hasher)) {
             self.dests.give_back(id);
             return Err(TableFull);
         }
@@ -712,7 +727,7 @@ impl<K: TableKey> Table<K> {
     }
 
     fn free(&mut self, id: u32) {
-        self.index.remove(self.dests.key(id).hash_with(&self.hasher), id);
+        self.index.remove(self.dests.hash(id, &self.hasher), id);
         self.dests.tombstones -= 1;
         self.dests.give_back(id);
     }
@@ -739,6 +754,12 @@ impl<K: TableKey> Dests<K> {
     fn key(&self, id: u32) -> K {
         let dest = &self.pages[id as usize];
         K::join(dest.bits, dest.len)
+    }
+
+    #[inline]
+    fn hash(&self, id: u32, hasher: &FixedState) -> u64 {
+        let dest = &self.pages[id as usize];
+        K::hash_parts(dest.bits, dest.len, hasher)
     }
 
     fn allocate(&mut self) -> u32 {
