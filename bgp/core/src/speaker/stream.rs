@@ -76,7 +76,7 @@ impl Speaker {
         let multipath = self.settings.multipath.max(1);
         for family in Family::ALL {
             if let Some(reader) = &mut subscriber.readers[family.index()] {
-                for_family!(self, family, rib => rib.replay(reader, multipath, end, into, &mut self.shared));
+                for_family!(self, family, rib => rib.tell(reader, multipath, end, into, &mut self.shared));
             }
         }
         let replaying = subscriber.readers.iter().flatten().any(|reader| reader.replay.is_some());
@@ -84,14 +84,17 @@ impl Speaker {
             subscriber.replayed = true;
             into.push(RibEvent::Replayed);
         }
-        if subscriber.replayed {
-            for family in Family::ALL {
-                if let Some(reader) = &mut subscriber.readers[family.index()] {
-                    let converged = self.converged[family.index()];
-                    for_family!(self, family, rib => {
-                        rib.follow(reader, converged, multipath, end, into, &mut self.shared);
-                    });
-                }
+        for family in Family::ALL {
+            if let Some(reader) = &mut subscriber.readers[family.index()]
+                && subscriber.replayed
+                && !reader.converged
+                && into.len() < end
+                && let Some(seq) = self.converged[family.index()]
+                // What led there comes first.
+                && for_family!(self, family, rib => rib.table.cursor_seq(reader.cursor) >= seq)
+            {
+                reader.converged = true;
+                into.push(RibEvent::Converged(family));
             }
         }
         subscriber.idle = into.len() < end;
@@ -116,55 +119,36 @@ impl Speaker {
 }
 
 impl<K: ExportKey> FamilyRib<K> {
-    fn replay(
+    /// Tells what has changed, then goes on with the replay. Within one call nothing changes, and a replay goes on only
+    /// when all changes so far have been told: so a destination is never told twice without a reason.
+    fn tell(
         &mut self,
         reader: &mut Reader,
-        multipath: usize,
-        end: usize,
-        into: &mut Vec<RibEvent>,
-        shared: &mut Shared,
-    ) {
-        while into.len() < end
-            && let Some(at) = reader.replay
-        {
-            if at >= self.table.len_ids() {
-                reader.replay = None;
-                return;
-            }
-            reader.replay = Some(at + 1);
-            let dest = DestId::from_index(at);
-            if self.table.best(dest).is_some() {
-                let seq = self.table.dest_version(dest);
-                into.push(RibEvent::Change(self.change(seq, dest, multipath, shared)));
-            }
-        }
-    }
-
-    fn follow(
-        &mut self,
-        reader: &mut Reader,
-        converged: Option<u64>,
         multipath: usize,
         end: usize,
         into: &mut Vec<RibEvent>,
         shared: &mut Shared,
     ) {
         while into.len() < end {
-            // Everything up to the end of the initial convergence comes before the word that it has ended.
-            if !reader.converged && converged.is_some_and(|seq| self.table.cursor_seq(reader.cursor) >= seq) {
-                reader.converged = true;
-                into.push(RibEvent::Converged(K::FAMILY));
-                continue;
+            if let Some((seq, dest)) = self.table.next_change(reader.cursor) {
+                // What the replay has not come to yet, it will tell as it is then.
+                if reader.replay.is_none_or(|next| dest.index() < next) {
+                    into.push(RibEvent::Change(self.change(seq, dest, multipath, shared)));
+                }
+            } else if let Some(at) = reader.replay {
+                if at >= self.table.len_ids() {
+                    reader.replay = None;
+                    return;
+                }
+                reader.replay = Some(at + 1);
+                let dest = DestId::from_index(at);
+                if self.table.best(dest).is_some() {
+                    let seq = self.table.dest_version(dest);
+                    into.push(RibEvent::Change(self.change(seq, dest, multipath, shared)));
+                }
+            } else {
+                return;
             }
-            let Some((seq, dest)) = self.table.next_change(reader.cursor) else { break };
-            into.push(RibEvent::Change(self.change(seq, dest, multipath, shared)));
-        }
-        if !reader.converged
-            && into.len() < end
-            && converged.is_some_and(|seq| self.table.cursor_seq(reader.cursor) >= seq)
-        {
-            reader.converged = true;
-            into.push(RibEvent::Converged(K::FAMILY));
         }
     }
 

@@ -129,9 +129,21 @@ fn external_paths_grow_and_internal_ones_do_not_travel_on() {
         let set = Canonical(path.attrs.canonical());
         (set.med(), set.local_pref(), path.next_hop.unwrap().to_string())
     };
-    assert_eq!(attrs(&mut world, 1), (Some(7), None, "192.0.2.1".into()), "own MED goes out, LOCAL_PREF does not");
-    assert_eq!(attrs(&mut world, 2), (Some(7), Some(100), "192.0.2.1".into()), "next hop unchanged inside the AS");
-    assert_eq!(attrs(&mut world, 4), (None, None, "192.0.2.3".into()), "a neighbour's MED does not leave the AS");
+    assert_eq!(
+        attrs(&mut world, 1),
+        (Some(7), None, "192.0.2.1".into()),
+        "own MED goes out, LOCAL_PREF does not"
+    );
+    assert_eq!(
+        attrs(&mut world, 2),
+        (Some(7), Some(100), "192.0.2.1".into()),
+        "next hop unchanged inside the AS"
+    );
+    assert_eq!(
+        attrs(&mut world, 4),
+        (None, None, "192.0.2.3".into()),
+        "a neighbour's MED does not leave the AS"
+    );
 }
 
 #[test]
@@ -154,7 +166,8 @@ fn nobody_hears_his_own_routes_even_when_the_best_path_moves() {
     let prefix = nth(1);
     world.originate(0, prefix, marked(1));
     world.settle();
-    let told = |world: &mut World| [0, 2, 3].map(|to| world.heard(to, 1, V4).get(&prefix).map(|(mark, _)| *mark));
+    let told =
+        |world: &mut World| [0, 2, 3].map(|to| world.heard(to, 1, V4).get(&prefix).map(|(mark, _)| *mark));
     assert_eq!(told(&mut world), [None, Some(1), Some(1)]);
     // A longer path at first, so that nothing moves; then the first one goes.
     world.originate(2, prefix, marked(2));
@@ -162,7 +175,11 @@ fn nobody_hears_his_own_routes_even_when_the_best_path_moves() {
     assert_eq!(told(&mut world), [None, Some(1), Some(1)], "of two equal ones the lower identifier wins");
     world.command(0, Command::DeleteOrigination(prefix));
     world.settle();
-    assert_eq!(told(&mut world), [Some(2), None, Some(2)], "the sender of the new one had to forget the old one");
+    assert_eq!(
+        told(&mut world),
+        [Some(2), None, Some(2)],
+        "the sender of the new one had to forget the old one"
+    );
     world.originate(0, prefix, marked(3));
     world.settle();
     assert_eq!(told(&mut world), [None, Some(3), Some(3)]);
@@ -210,15 +227,21 @@ fn of_announcement_and_withdrawal_in_one_piece_the_last_one_counts() {
     let prefix = nlri("203.0.113.0/24");
     for round in 0..200 {
         let other = nth(round);
-        let there_and_gone = [update_of(&world, &[], &[(prefix, 1), (other, 1)]), update_of(&world, &[prefix], &[])];
+        let there_and_gone =
+            [update_of(&world, &[], &[(prefix, 1), (other, 1)]), update_of(&world, &[prefix], &[])];
         world.inject(0, 1, there_and_gone.concat());
         world.settle();
         assert!(!world.best(2, V4).contains_key(&prefix), "round {round}");
-        let gone_and_there = [update_of(&world, &[prefix, other], &[]), update_of(&world, &[], &[(prefix, 2)])];
+        let gone_and_there =
+            [update_of(&world, &[prefix, other], &[]), update_of(&world, &[], &[(prefix, 2)])];
         world.inject(0, 1, gone_and_there.concat());
         world.settle();
         assert_eq!(world.best(2, V4), [(prefix, (2, "65020 65010".into()))].into(), "round {round}");
-        world.inject(0, 1, [update_of(&world, &[], &[(prefix, 3)]), update_of(&world, &[prefix], &[])].concat());
+        world.inject(
+            0,
+            1,
+            [update_of(&world, &[], &[(prefix, 3)]), update_of(&world, &[prefix], &[])].concat(),
+        );
         world.settle();
         assert!(world.best(2, V4).is_empty(), "round {round}");
     }

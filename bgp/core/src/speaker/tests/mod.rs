@@ -22,7 +22,7 @@ use crate::command::{Applied, Command, Origination, PeerConfig};
 use crate::outbox::Outbox;
 use crate::peer_key::{ConnId, InstanceName, PeerKey};
 use crate::query::{PeerStatus, RouteEntry, RouteQuery, RouteTable};
-use crate::rib::{RibEvent};
+use crate::rib::RibEvent;
 use crate::session::{CloseReason, ConnectError, Direction, Link, RemoteAsn, State};
 use crate::time::Instant;
 
@@ -79,7 +79,13 @@ impl World {
     /// 2001:db8::`n + 1`.
     pub(super) fn new(asns: &[u32]) -> Self {
         let nodes = asns.iter().enumerate().map(|(n, asn)| Node::new(n, Asn(*asn))).collect();
-        Self { now: Instant::from_secs(1), nodes, stalled: Vec::new(), cut: Vec::new(), pull_octets: 64 * 1024 }
+        Self {
+            now: Instant::from_secs(1),
+            nodes,
+            stalled: Vec::new(),
+            cut: Vec::new(),
+            pull_octets: 64 * 1024,
+        }
     }
 
     /// The same with everyone a neighbour of everyone named in `pairs`, IPv4 and IPv6, and all routes loaded. The first
@@ -122,7 +128,11 @@ impl World {
         self.try_command(node, command).unwrap()
     }
 
-    pub(super) fn try_command(&mut self, node: usize, command: Command) -> Result<Applied, crate::command::Refusal> {
+    pub(super) fn try_command(
+        &mut self,
+        node: usize,
+        command: Command,
+    ) -> Result<Applied, crate::command::Refusal> {
         let Node { speaker, out, .. } = &mut self.nodes[node];
         speaker.command(self.now, command, out)
     }
@@ -217,8 +227,12 @@ impl World {
             busy = true;
             self.pull(node, conn);
         }
-        let ready: Vec<ConnId> =
-            self.nodes[node].conns.iter().filter(|(_, c)| c.closed || !c.arrived.is_empty()).map(|(id, _)| *id).collect();
+        let ready: Vec<ConnId> = self.nodes[node]
+            .conns
+            .iter()
+            .filter(|(_, c)| c.closed || !c.arrived.is_empty())
+            .map(|(id, _)| *id)
+            .collect();
         for conn in ready {
             busy = true;
             self.read(node, conn);
@@ -333,17 +347,31 @@ impl World {
     /// The best paths of a node, each with its first community (0 for none) and AS path.
     pub(super) fn best(&mut self, node: usize, family: Family) -> BTreeMap<Nlri, (u32, String)> {
         let routes = self.routes(node, RouteTable::LocRib, family);
-        routes.into_iter().filter(|route| route.paths[0].best).map(|route| (route.nlri, shape(&route))).collect()
+        routes
+            .into_iter()
+            .filter(|route| route.paths[0].best)
+            .map(|route| (route.nlri, shape(&route)))
+            .collect()
     }
 
     /// The same of what a node has told a neighbour.
-    pub(super) fn told(&mut self, node: usize, other: usize, family: Family) -> BTreeMap<Nlri, (u32, String)> {
+    pub(super) fn told(
+        &mut self,
+        node: usize,
+        other: usize,
+        family: Family,
+    ) -> BTreeMap<Nlri, (u32, String)> {
         let routes = self.routes(node, RouteTable::AdjRibOut(key(other)), family);
         routes.into_iter().map(|route| (route.nlri, shape(&route))).collect()
     }
 
     /// The same of what a node has heard from a neighbour.
-    pub(super) fn heard(&mut self, node: usize, other: usize, family: Family) -> BTreeMap<Nlri, (u32, String)> {
+    pub(super) fn heard(
+        &mut self,
+        node: usize,
+        other: usize,
+        family: Family,
+    ) -> BTreeMap<Nlri, (u32, String)> {
         let routes = self.routes(node, RouteTable::AdjRibIn(key(other)), family);
         routes.into_iter().map(|route| (route.nlri, shape(&route))).collect()
     }

@@ -1,1 +1,196 @@
-//! (next)
+//! Those who come late, read slowly, or ask again.
+
+use super::*;
+use bgp_wire::RouteRefresh;
+use bytes::BytesMut;
+
+const V4: Family = Family::Ipv4Unicast;
+
+/// 0 originates, 1 passes on, 2 and 3 listen.
+fn world() -> World {
+    World::joined(&[65010, 65020, 65030, 65040], &[(0, 1), (2, 1), (3, 1)])
+}
+
+fn fill(world: &mut World, range: std::ops::Range<u32>, mark: u32) {
+    for n in range {
+        world.originate(0, nth(n), marked(mark + n % 7));
+    }
+}
+
+fn clear(world: &mut World, range: std::ops::Range<u32>) {
+    for n in range {
+        world.command(0, Command::DeleteOrigination(nth(n)));
+    }
+}
+
+/// What both listeners have, which must be the same, and what 1 believes that they have.
+fn agreed(world: &mut World) -> BTreeMap<Nlri, (u32, String)> {
+    let fast = world.heard(2, 1, V4);
+    let slow = world.heard(3, 1, V4);
+    assert_eq!(fast.len(), slow.len());
+    assert!(fast == slow, "the listeners differ");
+    assert!(world.told(1, 3, V4) == slow, "1 is wrong about what it told");
+    assert_eq!(world.peer(1, 3).families[0].advertised, slow.len() as u64);
+    slow
+}
+
+#[test]
+fn a_late_neighbour_gets_everything_that_is_still_there() {
+    let mut world = World::new(&[65010, 65020, 65030, 65040]);
+    world.join(0, 1);
+    world.join(2, 1);
+    world.load();
+    fill(&mut world, 0..1000, 100);
+    world.settle();
+    clear(&mut world, 300..600);
+    world.settle();
+    world.join(3, 1);
+    world.settle();
+    assert_eq!(agreed(&mut world).len(), 700);
+    assert!(world.peer(3, 1).families[0].end_of_rib_received);
+    // And it is a member like any other now.
+    fill(&mut world, 500..800, 200);
+    clear(&mut world, 0..100);
+    world.settle();
+    assert_eq!(agreed(&mut world).len(), 700);
+    assert_eq!(world.nodes[1].speaker.sizes().update_groups, 2);
+}
+
+#[test]
+fn routes_that_change_while_a_late_neighbour_walks_are_told_right() {
+    let mut world = World::new(&[65010, 65020, 65030, 65040]);
+    world.join(0, 1);
+    world.join(2, 1);
+    world.load();
+    fill(&mut world, 0..1000, 100);
+    world.settle();
+    world.pull_octets = 1;
+    world.join(3, 1);
+    // Not quite to the end each time.
+    for round in 0..40 {
+        for _ in 0..round {
+            for node in 0..4 {
+                world.step(node);
+            }
+        }
+        fill(&mut world, round * 20..round * 25 + 10, 200 + round);
+        clear(&mut world, round * 9..round * 10);
+    }
+    world.settle();
+    assert!(agreed(&mut world).len() > 500);
+}
+
+#[test]
+fn a_slow_neighbour_falls_off_and_catches_up() {
+    let mut world = world();
+    fill(&mut world, 0..50, 100);
+    world.settle();
+    world.stall(3, 1, true);
+    // More than the ring holds, several times over, and much of it comes and goes.
+    for round in 0..5 {
+        fill(&mut world, round * 100..round * 100 + 300, 1000 * round);
+        world.settle();
+        clear(&mut world, round * 100..round * 100 + 150);
+        world.settle();
+    }
+    assert_eq!(world.heard(2, 1, V4), world.best(1, V4).into_iter().map(grown).collect());
+    let behind = world.nodes[1].speaker.stats().fell_behind;
+    assert_eq!(behind, 1);
+    assert!(world.heard(3, 1, V4).len() <= 50 + 64, "what was on its way at the most");
+    world.stall(3, 1, false);
+    world.settle();
+    // Of 700 prefixes 100 were withdrawn in each round but the last, and 150 in the last, of which some stayed gone.
+    assert_eq!(agreed(&mut world).len(), 150);
+    // It is back in the ring.
+    fill(&mut world, 0..10, 5);
+    world.settle();
+    agreed(&mut world);
+    assert_eq!(world.nodes[1].speaker.stats().fell_behind, behind);
+}
+
+/// A route as 1 sends it.
+fn grown((prefix, (mark, path)): (Nlri, (u32, String))) -> (Nlri, (u32, String)) {
+    (prefix, (mark, format!("65020 {path}")))
+}
+
+#[test]
+fn a_slow_neighbour_is_told_less_not_later() {
+    let mut world = world();
+    world.stall(3, 1, true);
+    for round in 0..50 {
+        fill(&mut world, 0..300, 1000 * round);
+        world.settle();
+    }
+    let before = world.peer(1, 3).sent.update;
+    world.stall(3, 1, false);
+    world.settle();
+    agreed(&mut world);
+    let [fast, slow] = [2, 3].map(|node| world.peer(1, node).sent.update);
+    assert!(slow - before < 60, "{slow}: a table, not its history of {fast}");
+    assert!(fast > 350);
+}
+
+#[test]
+fn the_log_lets_go_of_what_a_lost_slow_neighbour_held() {
+    let mut world = world();
+    world.stall(3, 1, true);
+    for round in 0..5 {
+        fill(&mut world, 0..300, 1000 * round);
+        world.settle();
+    }
+    world.cut(3, 1, true);
+    world.stall(3, 1, false);
+    clear(&mut world, 0..300);
+    world.settle();
+    assert_eq!(world.nodes[1].speaker.sizes().destinations, [0, 0]);
+    assert_eq!(world.nodes[1].speaker.sizes().attribute_sets, 0, "nobody holds a set any more");
+}
+
+#[test]
+fn every_set_is_freed_when_the_last_one_leaves() {
+    let mut world = world();
+    fill(&mut world, 0..300, 0);
+    world.settle();
+    assert_eq!(world.nodes[1].speaker.sizes().attribute_sets, 7);
+    for other in [0, 2, 3] {
+        world.command(1, Command::DeletePeer(key(other)));
+    }
+    world.settle();
+    let sizes = world.nodes[1].speaker.sizes();
+    assert_eq!((sizes.destinations, sizes.attribute_sets, sizes.update_groups), ([0, 0], 0, 0));
+    assert!(!world.nodes[1].speaker.has_work());
+    // Nobody expects 0 any more.
+    world.pass(Duration::from_secs(10));
+    assert!(world.nodes[1].speaker.peers(world.now).is_empty());
+}
+
+#[test]
+fn route_refresh_is_answered_with_the_whole_table() {
+    let mut world = world();
+    fill(&mut world, 0..200, 0);
+    world.settle();
+    let [before2, before3] = [2, 3].map(|node| world.peer(1, node).sent.update);
+    let mut refresh = BytesMut::new();
+    RouteRefresh::new(V4, RouteRefresh::REQUEST).encode(&mut refresh);
+    world.inject(3, 1, refresh.to_vec());
+    world.settle();
+    let [after2, after3] = [2, 3].map(|node| world.peer(1, node).sent.update);
+    assert_eq!(after2, before2, "who did not ask hears nothing");
+    assert!(after3 >= before3 + 7, "one UPDATE for each set at least");
+    assert_eq!(agreed(&mut world).len(), 200);
+    world.command(1, Command::ClearPeer(key(2), crate::command::Clear::SoftOut));
+    world.settle();
+    assert!(world.peer(1, 2).sent.update >= before2 + 7);
+    fill(&mut world, 100..300, 9);
+    world.settle();
+    assert_eq!(agreed(&mut world).len(), 300);
+}
+
+#[test]
+fn prefixes_of_one_set_travel_together() {
+    let mut world = World::joined(&[65010, 65020], &[(0, 1)]);
+    let before = world.peer(0, 1).sent.update;
+    fill(&mut world, 0..60, 0);
+    world.settle();
+    assert_eq!(world.peer(0, 1).sent.update - before, 7);
+}
