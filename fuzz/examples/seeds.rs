@@ -1,7 +1,7 @@
 //! Writes the seeds of the fuzz targets from the golden vectors: `cargo run --example seeds`.
 //!
-//! Every golden message becomes a seed of `message`, and the body of every UPDATE one of `update`, on the session of its
-//! vector.
+//! Every golden message becomes a seed of `message`, and the body of every UPDATE one of `update`, on the
+//! session of its vector.
 
 use std::{fs, io, path::Path};
 

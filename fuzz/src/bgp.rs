@@ -1,5 +1,5 @@
-//! What must hold for any octets that a BGP peer may send. The fuzz targets call it, and an ordinary test of `bgp-wire`
-//! replays their corpora through it.
+//! What must hold for any octets that a BGP peer may send. The fuzz targets call it, and an ordinary test of
+//! `bgp-wire` replays their corpora through it.
 //!
 //! The first octet of an input chooses the kind of session, the others are what the peer sends.
 
@@ -15,8 +15,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 /// How many kinds of session there are.
 pub(crate) const SESSIONS: u8 = 32;
 
-/// The session that an input's first octet chooses: one bit each for 4-octet AS numbers, external, path identifiers,
-/// long messages, and IPv4 alone.
+/// The session that an input's first octet chooses: one bit each for 4-octet AS numbers, external, path
+/// identifiers, long messages, and IPv4 alone.
 pub(crate) fn session(choice: u8) -> Negotiated {
     let on = |bit: u8| choice & bit != 0;
     let families = if on(16) { FamilySet::only(Family::Ipv4Unicast) } else { FamilySet::ALL };
@@ -84,7 +84,8 @@ pub(crate) fn update(data: &[u8]) {
 fn check_open(open: &Open) {
     assert!(open.asn() != Asn::ZERO && open.router_id != RouterId(0) && !matches!(open.hold_time, 1 | 2));
     let mut out = BytesMut::new();
-    // One that came in short parameters always fits; long ones may become too long when they are put together.
+    // One that came in short parameters always fits; long ones may become too long when they are put
+    // together.
     if open.encode(&mut out).is_ok() {
         assert_eq!(Open::parse(&out[HEADER_LEN..]).as_ref(), Ok(open));
     }

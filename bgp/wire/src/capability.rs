@@ -1,7 +1,7 @@
 //! Capabilities, and what two OPENs agree on (RFC 5492).
 //!
-//! A capability that we do not know, or whose content is not what its RFC says, is kept as its bare octets and has no
-//! effect: it must never end a session (RFC 5492 section 3).
+//! A capability that we do not know, or whose content is not what its RFC says, is kept as its bare octets
+//! and has no effect: it must never end a session (RFC 5492 section 3).
 
 use bytes::{BufMut, BytesMut};
 use std::fmt;
@@ -199,8 +199,8 @@ pub struct Negotiated {
     pub ebgp: bool,
     /// Hold time in seconds, the smaller of the two; 0 means no hold and no keepalive timer.
     pub hold_time: u16,
-    /// Time between KEEPALIVEs in seconds: a third of the hold time, at least 1; 0 where that is 0 (RFC 4271 section
-    /// 4.4).
+    /// Time between KEEPALIVEs in seconds: a third of the hold time, at least 1; 0 where that is 0 (RFC 4271
+    /// section 4.4).
     pub keepalive: u16,
     /// Our AS number.
     pub local_asn: Asn,
@@ -336,7 +336,7 @@ mod tests {
             FamilySet::only(Family::Ipv6Unicast)
         );
         assert_eq!(agree(&[v4.clone(), v6.clone()], &[]), FamilySet::only(Family::Ipv4Unicast));
-        assert_eq!(agree(&[v6.clone()], &[]), FamilySet::EMPTY);
+        assert_eq!(agree(std::slice::from_ref(&v6), &[]), FamilySet::EMPTY);
         assert_eq!(agree(&[v4.clone(), v6.clone()], &[evpn]), FamilySet::EMPTY);
         assert_eq!(agree(&[v4.clone(), v6.clone()], &[v4, v6]), FamilySet::ALL);
     }

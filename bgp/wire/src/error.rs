@@ -1,7 +1,8 @@
 //! What can be wrong with received bytes, and what follows from it.
 //!
-//! Two kinds of fault: a [`WireError`] ends the session and holds the NOTIFICATION to send; an [`AttrFault`] does
-//! not, and its [`Consequence`] says whether the routes are withdrawn or the attribute is dropped (RFC 7606).
+//! Two kinds of fault: a [`WireError`] ends the session and holds the NOTIFICATION to send; an [`AttrFault`]
+//! does not, and its [`Consequence`] says whether the routes are withdrawn or the attribute is dropped (RFC
+//! 7606).
 
 use std::fmt;
 
@@ -80,11 +81,12 @@ pub enum Fault {
     /// MP_REACH_NLRI or MP_UNREACH_NLRI more than once (RFC 7606 section 3(g)).
     #[error("attribute {0} more than once")]
     Repeated(u8),
-    /// MP_REACH_NLRI (14) or MP_UNREACH_NLRI (15) whose prefixes cannot be found (RFC 7606 sections 7.11, 7.12).
+    /// MP_REACH_NLRI (14) or MP_UNREACH_NLRI (15) whose prefixes cannot be found (RFC 7606 sections 7.11,
+    /// 7.12).
     #[error("multiprotocol attribute {0} cannot be read")]
     Multiprotocol(u8),
-    /// A fault that asks for treat-as-withdraw in an UPDATE without reachable prefixes, which may have lost them
-    /// (RFC 7606 section 5.2).
+    /// A fault that asks for treat-as-withdraw in an UPDATE without reachable prefixes, which may have lost
+    /// them (RFC 7606 section 5.2).
     #[error("attribute {0} is malformed, and there are no prefixes to withdraw")]
     NothingToWithdraw(u8),
     /// ROUTE-REFRESH of a length that its subtype does not allow (RFC 7313 section 5).
@@ -117,8 +119,8 @@ impl Fault {
     }
 }
 
-/// What follows from a fault in a path attribute, weakest first, so that the strongest of several is the maximum
-/// (RFC 7606 sections 2 and 3(h)). Session reset, the strongest, is a [`WireError`].
+/// What follows from a fault in a path attribute, weakest first, so that the strongest of several is the
+/// maximum (RFC 7606 sections 2 and 3(h)). Session reset, the strongest, is a [`WireError`].
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Consequence {
     /// The attribute is dropped, the route is used.
@@ -169,8 +171,8 @@ pub enum AttrProblem {
     /// The attribute runs past Total Path Attribute Length, or its header does (RFC 7606 section 4).
     #[error("runs past the end of the attributes")]
     Overrun,
-    /// It has no business on this kind of session: LOCAL_PREF, ORIGINATOR_ID or CLUSTER_LIST from an external peer,
-    /// AS4_PATH or AS4_AGGREGATOR from one that speaks 4-octet AS numbers.
+    /// It has no business on this kind of session: LOCAL_PREF, ORIGINATOR_ID or CLUSTER_LIST from an external
+    /// peer, AS4_PATH or AS4_AGGREGATOR from one that speaks 4-octet AS numbers.
     #[error("not for this kind of session")]
     OutOfPlace,
 }

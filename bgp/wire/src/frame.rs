@@ -52,7 +52,8 @@ impl MessageType {
         self as u8
     }
 
-    /// The lengths a message of this type can have, header included (RFC 4271 section 6.1, RFC 8654 section 4).
+    /// The lengths a message of this type can have, header included (RFC 4271 section 6.1, RFC 8654 section
+    /// 4).
     const fn lengths(self, max_len: usize) -> (usize, usize) {
         match self {
             Self::Open => (29, MAX_LEN),
@@ -92,8 +93,8 @@ pub struct Frame<'a> {
 /// `max_len` is what the session allows: [`MAX_LEN`], or [`EXTENDED_MAX_LEN`].
 ///
 /// # Errors
-/// Marker, length or type are wrong: NOTIFICATION 1/1, 1/2 with the length field, 1/3 with the type. A fault is
-/// found as soon as the octets that show it are there. Nothing behind it can be read.
+/// Marker, length or type are wrong: NOTIFICATION 1/1, 1/2 with the length field, 1/3 with the type. A fault
+/// is found as soon as the octets that show it are there. Nothing behind it can be read.
 #[inline]
 pub fn split_message(buf: &[u8], max_len: usize) -> Result<Option<Frame<'_>>, WireError> {
     let Some((header, _)) = buf.split_first_chunk::<HEADER_LEN>() else {
@@ -132,8 +133,8 @@ pub struct Whole {
     pub fault: bool,
 }
 
-/// How many leading octets of `buf` are whole messages, for a reader that hands over whole messages only. It stops at
-/// the first fault, which whoever parses the octets then finds again with [`split_message`].
+/// How many leading octets of `buf` are whole messages, for a reader that hands over whole messages only. It
+/// stops at the first fault, which whoever parses the octets then finds again with [`split_message`].
 #[must_use]
 pub fn whole_messages(buf: &[u8], max_len: usize) -> Whole {
     let mut bytes = 0;

@@ -1,9 +1,10 @@
 //! BGP-4 messages: bytes ⇄ values, and nothing else.
 //!
 //! A byte stream is cut into frames ([`frame`]), a frame becomes a [`message::Message`]; an UPDATE becomes an
-//! [`update::UpdateView`], borrowed from the received bytes and checked when it is built, so that its accessors
-//! cannot fail. Path attributes are decoded in one pass ([`attr::decode`]) into the *canonical form*, the one
-//! encoding in which the rest of the speaker keeps, compares and sends attribute sets. [`pack`] writes UPDATEs.
+//! [`update::UpdateView`], borrowed from the received bytes and checked when it is built, so that its
+//! accessors cannot fail. Path attributes are decoded in one pass ([`attr::decode`]) into the *canonical
+//! form*, the one encoding in which the rest of the speaker keeps, compares and sends attribute sets.
+//! [`pack`] writes UPDATEs.
 //!
 //! Every fault carries its consequence ([`error`]): the parser that sees it decides between session reset,
 //! treat-as-withdraw and attribute discard (RFC 7606), and nobody decides again.
@@ -11,9 +12,10 @@
 //! *Absent on purpose:* sockets, clocks, sessions, routes, policy; anything that allocates per prefix or per
 //! received message.
 //!
-//! RFCs: 4271, 4760 and 2545 (IPv6), 5492 and 9072 (capabilities), 2918 and 7313 (route refresh), 6793 (4-octet AS
-//! numbers), 7606 and 7607 (error handling), 7911 (path identifiers), 8654 (long messages), 1997, 4360, 8092
-//! (communities), 4456 (reflection), 4724 (End-of-RIB), 4486, 6608, 8538, 9003, 9687 (NOTIFICATION).
+//! RFCs: 4271, 4760 and 2545 (IPv6), 5492 and 9072 (capabilities), 2918 and 7313 (route refresh), 6793
+//! (4-octet AS numbers), 7606 and 7607 (error handling), 7911 (path identifiers), 8654 (long messages), 1997,
+//! 4360, 8092 (communities), 4456 (reflection), 4724 (End-of-RIB), 4486, 6608, 8538, 9003, 9687
+//! (NOTIFICATION).
 
 pub mod asn;
 pub mod attr;

@@ -25,7 +25,8 @@ pub enum Message<'a> {
     RouteRefresh(RouteRefresh),
 }
 
-/// Parses the body of a frame. `neg` matters for UPDATE only; before a session is agreed, [`Negotiated::default`] does.
+/// Parses the body of a frame. `neg` matters for UPDATE only; before a session is agreed,
+/// [`Negotiated::default`] does.
 ///
 /// # Errors
 /// What the parser of the kind says.

@@ -1,8 +1,8 @@
 //! NOTIFICATION: codes, subcodes and their names, and the text an operator may send along.
 //!
-//! RFC 4271 section 4.5 and 6; subcodes from RFC 4486 (Cease), 5492 (capabilities), 6608 (state machine), 7313 (route
-//! refresh), 8538 (hard reset), 9384 (BFD), 9687 (send hold timer). The text is RFC 9003. What a peer sends is kept
-//! as it is: an unknown code or subcode is no error, only nameless.
+//! RFC 4271 section 4.5 and 6; subcodes from RFC 4486 (Cease), 5492 (capabilities), 6608 (state machine),
+//! 7313 (route refresh), 8538 (hard reset), 9384 (BFD), 9687 (send hold timer). The text is RFC 9003. What a
+//! peer sends is kept as it is: an unknown code or subcode is no error, only nameless.
 
 use bytes::{BufMut, BytesMut};
 use std::fmt;
@@ -145,8 +145,8 @@ const fn code_name(code: u8) -> &'static str {
     }
 }
 
-/// A NOTIFICATION as sent or received. Its data is never interpreted beyond what [`Notification::text`] and the
-/// display say.
+/// A NOTIFICATION as sent or received. Its data is never interpreted beyond what [`Notification::text`] and
+/// the display say.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Notification {
     /// Error code.
@@ -158,7 +158,8 @@ pub struct Notification {
 }
 
 impl Notification {
-    /// How much data fits into a message of 4096 octets; more is cut off when encoding, as the data only explains.
+    /// How much data fits into a message of 4096 octets; more is cut off when encoding, as the data only
+    /// explains.
     pub const MAX_DATA: usize = 4096 - HEADER_LEN - 2;
     /// How long a shutdown text may be, in octets (RFC 9003).
     pub const MAX_TEXT: usize = 255;
@@ -197,7 +198,8 @@ impl Notification {
         Reason::from_codes(self.code, self.subcode)
     }
 
-    /// The operator's text in a shutdown or reset (RFC 9003): absent, empty, overlong or not UTF-8 is no text.
+    /// The operator's text in a shutdown or reset (RFC 9003): absent, empty, overlong or not UTF-8 is no
+    /// text.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         if !matches!((self.code, self.subcode), (6, 2 | 4)) {
@@ -250,7 +252,8 @@ impl fmt::Display for Notification {
             None => write!(f, "{} ({}/{})", code_name(self.code), self.code, self.subcode)?,
         }
         if let Some(text) = self.text() {
-            // A peer chose these characters; a control character must not reach a terminal or split a log line.
+            // A peer chose these characters; a control character must not reach a terminal or split a log
+            // line.
             write!(f, ", \"{}\"", text.escape_debug())?;
         }
         // One level only: a reset inside a reset is shown by its codes.

@@ -38,7 +38,8 @@ pub struct Open {
 pub struct OpenTooLong;
 
 impl Open {
-    /// An OPEN of version 4. A speaker whose AS number needs four octets must add [`Capability::FourOctetAs`].
+    /// An OPEN of version 4. A speaker whose AS number needs four octets must add
+    /// [`Capability::FourOctetAs`].
     #[must_use]
     pub fn new(asn: Asn, hold_time: u16, router_id: RouterId, capabilities: Vec<Capability>) -> Self {
         Self { version: VERSION, my_as: asn.to_2octet(), hold_time, router_id, capabilities }
@@ -65,8 +66,9 @@ impl Open {
     /// Reads the body of an OPEN: everything behind the header.
     ///
     /// # Errors
-    /// Another version (2/1), AS 0 (2/2), identifier 0 (2/3), a hold time of 1 or 2 s (2/6), an optional parameter that is
-    /// not capabilities (2/4), lengths that contradict one another (2/0), a body of fewer than ten octets (1/2).
+    /// Another version (2/1), AS 0 (2/2), identifier 0 (2/3), a hold time of 1 or 2 s (2/6), an optional
+    /// parameter that is not capabilities (2/4), lengths that contradict one another (2/0), a body of fewer
+    /// than ten octets (1/2).
     pub fn parse(body: &[u8]) -> Result<Self, WireError> {
         let Some((&[version, as_high, as_low, hold_high, hold_low, a, b, c, d, length], parameters)) =
             body.split_first_chunk::<10>()
@@ -95,8 +97,8 @@ impl Open {
         Ok(open)
     }
 
-    /// Appends the whole message. All capabilities stand in one optional parameter; where they need more than 253
-    /// octets, lengths are those of RFC 9072.
+    /// Appends the whole message. All capabilities stand in one optional parameter; where they need more than
+    /// 253 octets, lengths are those of RFC 9072.
     ///
     /// # Errors
     /// A capability of more than 255 octets, or a message of more than 4096: nothing is appended.

@@ -1,15 +1,16 @@
-//! Writing UPDATEs: one attribute set, as many prefixes as fit (RFC 4271 section 4.3, RFC 4760, RFC 7606 section 5.1).
+//! Writing UPDATEs: one attribute set, as many prefixes as fit (RFC 4271 section 4.3, RFC 4760, RFC 7606
+//! section 5.1).
 //!
-//! Every UPDATE holds one kind of section only: withdrawn prefixes, or MP_UNREACH_NLRI, or attributes with prefixes, or
-//! attributes behind MP_REACH_NLRI, which comes first. Lengths are put in when a message is full. Nothing is truncated: an
-//! attribute set that leaves no room for a prefix is an error.
+//! Every UPDATE holds one kind of section only: withdrawn prefixes, or MP_UNREACH_NLRI, or attributes with
+//! prefixes, or attributes behind MP_REACH_NLRI, which comes first. Lengths are put in when a message is
+//! full. Nothing is truncated: an attribute set that leaves no room for a prefix is an error.
 
 use bytes::{BufMut, BytesMut};
 
 use crate::{
     attr::{AttrFlags, NextHop, code},
     capability::Negotiated,
-    family::Family,
+    family::{Family, FamilySet},
     frame::{HEADER_LEN, MAX_LEN, MessageType, put_header},
     nlri::{Ipv4Prefix, NlriKey, PathId},
 };
@@ -20,7 +21,7 @@ pub struct EncodeOptions {
     /// The longest message, in octets, header included.
     pub max_message: u16,
     /// Families whose prefixes are sent with path identifiers.
-    pub add_path: crate::family::FamilySet,
+    pub add_path: FamilySet,
 }
 
 impl EncodeOptions {
@@ -33,7 +34,7 @@ impl EncodeOptions {
 
 impl Default for EncodeOptions {
     fn default() -> Self {
-        Self { max_message: MAX_LEN as u16, add_path: crate::family::FamilySet::EMPTY }
+        Self { max_message: MAX_LEN as u16, add_path: FamilySet::EMPTY }
     }
 }
 
@@ -61,15 +62,17 @@ pub enum PackError {
 
 /// Appends UPDATEs to a buffer.
 ///
-/// Prefixes come with a path identifier, which is written where the family has them ([`EncodeOptions::add_path`]) and
-/// otherwise has no effect. Where there are no prefixes, nothing is written.
+/// Prefixes come with a path identifier, which is written where the family has them
+/// ([`EncodeOptions::add_path`]) and otherwise has no effect. Where there are no prefixes, nothing is
+/// written.
 #[derive(Debug)]
 pub struct UpdateWriter<'b> {
     out: &'b mut BytesMut,
     options: EncodeOptions,
 }
 
-/// Flags, code and a two-octet length: MP attributes always have the long form, as their length is not known before.
+/// Flags, code and a two-octet length: MP attributes always have the long form, as their length is not known
+/// before.
 const MP_HEAD: usize = 4;
 
 impl<'b> UpdateWriter<'b> {
@@ -79,7 +82,8 @@ impl<'b> UpdateWriter<'b> {
         Self { out, options }
     }
 
-    /// IPv4 prefixes in the UPDATE's own field. `attrs` are encoded ([`crate::attr::encode()`]), NEXT_HOP included.
+    /// IPv4 prefixes in the UPDATE's own field. `attrs` are encoded ([`crate::attr::encode()`]), NEXT_HOP
+    /// included.
     ///
     /// # Errors
     /// The attributes leave no room for a prefix; nothing has been written.
@@ -111,7 +115,8 @@ impl<'b> UpdateWriter<'b> {
         let hop_len = next_hop.write(&mut hop);
         let hop = hop.get(..hop_len).unwrap_or_default();
         self.fits::<K>(MP_HEAD + 5 + hop_len + attrs.len())?;
-        // MP_REACH_NLRI must come first and is the part that grows, so the other attributes are put behind the prefixes.
+        // MP_REACH_NLRI must come first and is the part that grows, so the other attributes are put behind
+        // the prefixes.
         Ok(self.fill(prefixes, |message| {
             message.out.put_u16(0);
             message.out.put_u16(0);
@@ -128,7 +133,7 @@ impl<'b> UpdateWriter<'b> {
         let mut prefixes = prefixes.into_iter().peekable();
         let mut packed = Packed::default();
         while prefixes.peek().is_some() {
-            let mut message = Open::begin(self.out, self.options, 2);
+            let mut message = Draft::begin(self.out, self.options, 2);
             message.out.put_u16(0);
             packed.prefixes += message.put_prefixes(&mut prefixes);
             let length = message.out.len() - message.start - HEADER_LEN - 2;
@@ -174,17 +179,17 @@ impl<'b> UpdateWriter<'b> {
         Ok(())
     }
 
-    /// Writes message after message. `head` writes what stands before the prefixes, and says, where they stand inside an
-    /// attribute, where its value begins and which attributes follow it.
+    /// Writes message after message. `head` writes what stands before the prefixes, and says, where they
+    /// stand inside an attribute, where its value begins and which attributes follow it.
     fn fill<'t, K: NlriKey>(
         &mut self,
         prefixes: impl IntoIterator<Item = (PathId, K)>,
-        head: impl Fn(&mut Open<'_>) -> Option<(usize, &'t [u8])>,
+        head: impl Fn(&mut Draft<'_>) -> Option<(usize, &'t [u8])>,
     ) -> Packed {
         let mut prefixes = prefixes.into_iter().peekable();
         let mut packed = Packed::default();
         while prefixes.peek().is_some() {
-            let mut message = Open::begin(self.out, self.options, 0);
+            let mut message = Draft::begin(self.out, self.options, 0);
             let inside = head(&mut message);
             if let Some((_, behind)) = inside {
                 message.limit -= behind.len();
@@ -205,7 +210,7 @@ impl<'b> UpdateWriter<'b> {
 }
 
 /// A message being written.
-struct Open<'b> {
+struct Draft<'b> {
     out: &'b mut BytesMut,
     /// Where it begins in `out`.
     start: usize,
@@ -214,7 +219,7 @@ struct Open<'b> {
     options: EncodeOptions,
 }
 
-impl<'b> Open<'b> {
+impl<'b> Draft<'b> {
     /// Begins a message that needs `behind` octets after its prefixes.
     fn begin(out: &'b mut BytesMut, options: EncodeOptions, behind: usize) -> Self {
         let start = out.len();

@@ -15,8 +15,8 @@ pub struct RouteRefresh {
     pub afi: u16,
     /// Subsequent Address Family Identifier.
     pub safi: u8,
-    /// Message subtype: [`RouteRefresh::REQUEST`], [`RouteRefresh::BEGIN`], [`RouteRefresh::END`]; a receiver ignores
-    /// others.
+    /// Message subtype: [`RouteRefresh::REQUEST`], [`RouteRefresh::BEGIN`], [`RouteRefresh::END`]; a receiver
+    /// ignores others.
     pub subtype: u8,
 }
 
@@ -40,12 +40,12 @@ impl RouteRefresh {
         Family::from_afi_safi(self.afi, self.safi)
     }
 
-    /// Reads a whole message. What follows the four octets of a request is an outbound route filter (RFC 5291), which
-    /// we never agree to, and is ignored.
+    /// Reads a whole message. What follows the four octets of a request is an outbound route filter (RFC
+    /// 5291), which we never agree to, and is ignored.
     ///
     /// # Errors
-    /// A begin or end marker that is not exactly four octets long (7/1 with the whole message, RFC 7313 section 5); a
-    /// body shorter than that (1/2).
+    /// A begin or end marker that is not exactly four octets long (7/1 with the whole message, RFC 7313
+    /// section 5); a body shorter than that (1/2).
     pub fn parse(frame: Frame<'_>) -> Result<Self, WireError> {
         let &[afi_high, afi_low, subtype, safi, ref rest @ ..] = frame.body else {
             return Err(WireError::length(Fault::MessageLength(MessageType::RouteRefresh), frame.raw.len()));

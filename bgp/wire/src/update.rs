@@ -1,9 +1,9 @@
 //! UPDATE as borrowed sections (RFC 4271 section 4.3 and 6.3, RFC 4760, RFC 7606).
 //!
-//! Building a view walks the whole structure once: section lengths, attribute headers, every prefix. After that its
-//! accessors cannot fail. Attribute values are not looked at, save for the two multiprotocol ones; that is
-//! [`UpdateView::decode`]'s part, and a receiver that has seen the same octets before ([`UpdateView::attr_key`]) need
-//! not call it.
+//! Building a view walks the whole structure once: section lengths, attribute headers, every prefix. After
+//! that its accessors cannot fail. Attribute values are not looked at, save for the two multiprotocol ones;
+//! that is [`UpdateView::decode`]'s part, and a receiver that has seen the same octets before
+//! ([`UpdateView::attr_key`]) need not call it.
 
 use std::hash::{Hash, Hasher};
 
@@ -17,17 +17,18 @@ use crate::{
 
 /// A received UPDATE.
 ///
-/// How to use one: withdraw what [`withdrawn`](Self::withdrawn) and [`mp_withdrawn`](Self::mp_withdrawn) name; then, if
-/// [`has_reachable`](Self::has_reachable), look up [`attr_key`](Self::attr_key) unless there is a
-/// [`fault`](Self::fault), or [`decode`](Self::decode); announce what [`announced`](Self::announced) and
-/// [`mp_announced`](Self::mp_announced) name, or withdraw it if the attributes say treat-as-withdraw. A prefix that is
-/// both withdrawn and announced is announced (RFC 4271 section 4.3).
+/// How to use one: withdraw what [`withdrawn`](Self::withdrawn) and [`mp_withdrawn`](Self::mp_withdrawn)
+/// name; then, if [`has_reachable`](Self::has_reachable), look up [`attr_key`](Self::attr_key) unless there
+/// is a [`fault`](Self::fault), or [`decode`](Self::decode); announce what [`announced`](Self::announced) and
+/// [`mp_announced`](Self::mp_announced) name, or withdraw it if the attributes say treat-as-withdraw. A
+/// prefix that is both withdrawn and announced is announced (RFC 4271 section 4.3).
 #[derive(Copy, Clone, Debug)]
 pub struct UpdateView<'a> {
     withdrawn: &'a [u8],
     attrs: &'a [u8],
     nlri: &'a [u8],
-    /// Where MP_REACH_NLRI and MP_UNREACH_NLRI stand in `attrs`, in their order; empty ranges where there is none.
+    /// Where MP_REACH_NLRI and MP_UNREACH_NLRI stand in `attrs`, in their order; empty ranges where there is
+    /// none.
     cuts: [(usize, usize); 2],
     reach: Option<MpReach<'a>>,
     unreach: Option<MpUnreach<'a>>,
@@ -38,15 +39,14 @@ pub struct UpdateView<'a> {
 }
 
 impl<'a> UpdateView<'a> {
-    /// Builds the view of an UPDATE's body: everything behind the header. Prefixes of families that the session did not
-    /// agree on are passed over.
+    /// Builds the view of an UPDATE's body: everything behind the header. Prefixes of families that the
+    /// session did not agree on are passed over.
     ///
     /// # Errors
-    /// Faults that end the session: section lengths beyond the message or a repeated multiprotocol attribute (3/1), a
-    /// multiprotocol attribute that cannot be read (3/9 with the attribute), a bad prefix in the UPDATE's own fields
-    /// (3/10), and, in an UPDATE that has attributes but announces nothing, every fault that would otherwise be
-    /// treat-as-withdraw (3/1, RFC 7606 section 5.2).
-    #[inline]
+    /// Faults that end the session: section lengths beyond the message or a repeated multiprotocol attribute
+    /// (3/1), a multiprotocol attribute that cannot be read (3/9 with the attribute), a bad prefix in the
+    /// UPDATE's own fields (3/10), and, in an UPDATE that has attributes but announces nothing, every fault
+    /// that would otherwise be treat-as-withdraw (3/1, RFC 7606 section 5.2).
     pub fn parse(body: &'a [u8], neg: &Negotiated) -> Result<Self, WireError> {
         let (withdrawn, attrs, nlri) =
             sections(body).ok_or_else(|| WireError::new(Fault::UpdateLengths, &[]))?;
@@ -54,7 +54,8 @@ impl<'a> UpdateView<'a> {
         if !nlri::check::<Ipv4Prefix>(withdrawn, path_ids) || !nlri::check::<Ipv4Prefix>(nlri, path_ids) {
             return Err(WireError::new(Fault::Prefix(Family::Ipv4Unicast), &[]));
         }
-        // Where IPv4 unicast was not agreed, its fields are still checked: their faults would mean lost framing.
+        // Where IPv4 unicast was not agreed, its fields are still checked: their faults would mean lost
+        // framing.
         let ours = neg.families.contains(Family::Ipv4Unicast);
         let mut view = Self {
             withdrawn: if ours { withdrawn } else { &[] },
@@ -133,7 +134,8 @@ impl<'a> UpdateView<'a> {
         self.cuts[usize::from(second)] = (start, end);
     }
 
-    /// RFC 7606 section 5.2: if attributes are at fault and nothing is announced, perhaps the prefixes were lost.
+    /// RFC 7606 section 5.2: if attributes are at fault and nothing is announced, perhaps the prefixes were
+    /// lost.
     #[cold]
     fn refuse_without_prefixes(&self) -> Result<(), WireError> {
         match self.decode()?.treat_as_withdraw {
@@ -210,8 +212,8 @@ impl<'a> UpdateView<'a> {
         !self.nlri.is_empty() || self.reach.is_some_and(|reach| !reach.is_empty())
     }
 
-    /// A fault of structure: everything announced is to be treated as withdrawn. [`decode`](Self::decode) says so too,
-    /// and may find worse.
+    /// A fault of structure: everything announced is to be treated as withdrawn. [`decode`](Self::decode)
+    /// says so too, and may find worse.
     #[inline]
     #[must_use]
     pub const fn fault(&self) -> Option<AttrFault> {
@@ -239,19 +241,20 @@ impl<'a> UpdateView<'a> {
         self.ctx
     }
 
-    /// The octets that decide what [`decode`](Self::decode) gives, so that equal ones need be decoded only once.
+    /// The octets that decide what [`decode`](Self::decode) gives, so that equal ones need be decoded only
+    /// once.
     #[inline]
     #[must_use]
     pub fn attr_key(&self) -> AttrKey<'a> {
         let [(a, b), (c, d)] = self.cuts;
         let part = |from: usize, to: usize| self.attrs.get(from..to).unwrap_or_default();
         let end = self.attrs.len();
-        let (head, parts) = match (b, d) {
-            (0, _) => (&[][..], [self.attrs, &[], &[]]),
-            (_, 0) => (&[][..], [part(0, a), part(b, end), &[]]),
-            _ => (&[][..], [part(0, a), part(b, c), part(d, end)]),
+        let parts = match (b, d) {
+            (0, _) => [self.attrs, &[], &[]],
+            (_, 0) => [part(0, a), part(b, end), &[]],
+            _ => [part(0, a), part(b, c), part(d, end)],
         };
-        let head = self.reach.as_ref().map_or(head, MpReach::head);
+        let head = self.reach.as_ref().map_or(&[][..], MpReach::head);
         AttrKey { ctx: self.ctx, head, parts }
     }
 
@@ -287,11 +290,11 @@ fn sections(body: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     Some((withdrawn, attrs, nlri))
 }
 
-/// What decides how the attributes of an UPDATE decode: the octets of all attributes but the multiprotocol ones, in up
-/// to three parts, before them the next hop of MP_REACH_NLRI with its family, and the context.
+/// What decides how the attributes of an UPDATE decode: the octets of all attributes but the multiprotocol
+/// ones, in up to three parts, before them the next hop of MP_REACH_NLRI with its family, and the context.
 ///
-/// Where two messages have the same context and the same octets, [`UpdateView::decode`] gives the same, and so does the
-/// next hop of [`UpdateView::mp_reach`].
+/// Where two messages have the same context and the same octets, [`UpdateView::decode`] gives the same, and
+/// so does the next hop of [`UpdateView::mp_reach`].
 #[derive(Copy, Clone, Debug)]
 pub struct AttrKey<'a> {
     ctx: DecodeCtx,
@@ -306,8 +309,9 @@ impl<'a> AttrKey<'a> {
         self.ctx
     }
 
-    /// The octets, piece by piece: AFI, SAFI, length of the next hop and next hop of MP_REACH_NLRI (empty without one),
-    /// then the attributes. The first piece ends where its own length says, so that joining the pieces loses nothing.
+    /// The octets, piece by piece: AFI, SAFI, length of the next hop and next hop of MP_REACH_NLRI (empty
+    /// without one), then the attributes. The first piece ends where its own length says, so that joining the
+    /// pieces loses nothing.
     #[inline]
     #[must_use]
     pub const fn pieces(&self) -> [&'a [u8]; 4] {
@@ -351,8 +355,9 @@ impl<'a> AttrKey<'a> {
 }
 
 impl Hash for AttrKey<'_> {
-    /// Octets, then the context and the length of the first piece. Which pieces the octets came in makes no difference
-    /// to the key, but it may to the hasher: [`AttrKey::pieces`] is for those to whom that matters.
+    /// Octets, then the context and the length of the first piece. Which pieces the octets came in makes no
+    /// difference to the key, but it may to the hasher: [`AttrKey::pieces`] is for those to whom that
+    /// matters.
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u8(self.ctx.tag());
         state.write_usize(self.head.len());

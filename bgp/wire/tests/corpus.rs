@@ -156,8 +156,8 @@ fn recorded_updates() {
     assert_eq!(seen, EXPECTED.len());
 }
 
-/// For each file: UPDATEs, other messages, IPv4 prefixes announced and withdrawn, IPv6 prefixes announced, distinct IPv4
-/// prefixes, messages refused, UPDATEs treated as withdrawals.
+/// For each file: UPDATEs, other messages, IPv4 prefixes announced and withdrawn, IPv6 prefixes announced,
+/// distinct IPv4 prefixes, messages refused, UPDATEs treated as withdrawals.
 #[rustfmt::skip]
 const EXPECTED: [(&str, [usize; 8]); 12] = [
     ("bird-updates.mrt", [8, 9, 14, 0, 0, 4, 0, 0]),

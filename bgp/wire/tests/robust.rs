@@ -1,5 +1,5 @@
-//! Every truncation and every single-bit flip of the golden messages: whatever they mean, nothing panics, and what must
-//! hold for any octets holds.
+//! Every truncation and every single-bit flip of the golden messages: whatever they mean, nothing panics, and
+//! what must hold for any octets holds.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "../../../fuzz/src/bgp.rs"]

@@ -1,5 +1,5 @@
-//! What we send, octet for octet: `tests/golden/bgp/sent.txt` holds what the writers gave when it was recorded, and what
-//! it means to a reader.
+//! What we send, octet for octet: `tests/golden/bgp/sent.txt` holds what the writers gave when it was
+//! recorded, and what it means to a reader.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod vectors;

@@ -1,5 +1,5 @@
-//! AS_PATH and AS4_PATH (RFC 4271 sections 4.3 and 5.1.2; RFC 6793; RFC 5065 for confederation segments; RFC 7606 section
-//! 7.2; RFC 7607 for AS 0).
+//! AS_PATH and AS4_PATH (RFC 4271 sections 4.3 and 5.1.2; RFC 6793; RFC 5065 for confederation segments; RFC
+//! 7606 section 7.2; RFC 7607 for AS 0).
 //!
 //! A path is kept and read with 4-octet AS numbers; the 2-octet form exists only in messages.
 
@@ -132,8 +132,8 @@ impl<'a> AsPath<'a> {
         self.asns().any(|other| other == asn)
     }
 
-    /// The neighbouring AS, whose MED values compare with one another: the first AS of a leading sequence, behind
-    /// confederation segments (RFC 4271 section 9.1.2.2 (c), RFC 5065 section 5.3).
+    /// The neighbouring AS, whose MED values compare with one another: the first AS of a leading sequence,
+    /// behind confederation segments (RFC 4271 section 9.1.2.2 (c), RFC 5065 section 5.3).
     #[must_use]
     pub fn neighbor(self) -> Option<Asn> {
         let first = self.segments().find(|segment| !segment.kind.is_confed())?;
@@ -149,7 +149,8 @@ impl<'a> AsPath<'a> {
 }
 
 impl fmt::Display for AsPath<'_> {
-    /// AS numbers with blanks between them; a set in `{}`, a confederation sequence in `()`, a confederation set in `[]`.
+    /// AS numbers with blanks between them; a set in `{}`, a confederation sequence in `()`, a confederation
+    /// set in `[]`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (place, segment) in self.segments().enumerate() {
             if place > 0 {
@@ -183,7 +184,8 @@ impl fmt::Debug for AsPath<'_> {
 pub(crate) fn check_as_path(value: &[u8], ctx: DecodeCtx) -> Result<(), AttrProblem> {
     let mut segments = Segments { rest: value, width: if ctx.four_octet { 4 } else { 2 } };
     for segment in segments.by_ref() {
-        // RFC 5065 section 5: confederation segments from outside the confederation; RFC 7607 section 2: AS 0.
+        // RFC 5065 section 5: confederation segments from outside the confederation; RFC 7607 section 2: AS
+        // 0.
         if (ctx.ebgp && segment.kind.is_confed()) || segment.asns().any(|asn| asn == Asn::ZERO) {
             return Err(AttrProblem::Value);
         }
@@ -234,8 +236,9 @@ impl PathWriter {
     }
 }
 
-/// The canonical path of a 2-octet AS_PATH and the AS4_PATH beside it (RFC 6793 section 4.2.3): the leading part of the
-/// one, as much as it is longer, before the other. An AS4_PATH that is the longer one is not used. Both were checked.
+/// The canonical path of a 2-octet AS_PATH and the AS4_PATH beside it (RFC 6793 section 4.2.3): the leading
+/// part of the one, as much as it is longer, before the other. An AS4_PATH that is the longer one is not
+/// used. Both were checked.
 pub(crate) fn widen(two_octet: &[u8], as4_path: Option<&[u8]>) -> Vec<u8> {
     let short = Segments { rest: two_octet, width: 2 };
     let long = Segments { rest: as4_path.unwrap_or_default(), width: 4 };
@@ -269,8 +272,8 @@ pub(crate) fn widen(two_octet: &[u8], as4_path: Option<&[u8]>) -> Vec<u8> {
     merged.octets
 }
 
-/// The 2-octet AS_PATH of a path, and the AS4_PATH that must go beside it if a number does not fit (RFC 6793 section
-/// 4.2.2).
+/// The 2-octet AS_PATH of a path, and the AS4_PATH that must go beside it if a number does not fit (RFC 6793
+/// section 4.2.2).
 pub(crate) fn narrow(path: AsPath<'_>) -> (Vec<u8>, Option<Vec<u8>>) {
     let mut octets = Vec::with_capacity(path.0.len() / 2 + 2);
     let mut fits = true;
@@ -299,7 +302,8 @@ pub(crate) fn prepend(path: AsPath<'_>, asn: Asn, times: u8) -> Vec<u8> {
         octets.extend_from_slice(path.0);
         return octets;
     }
-    // The numbers join a leading sequence as far as it has room; what does not fit stands in a sequence before it.
+    // The numbers join a leading sequence as far as it has room; what does not fit stands in a sequence
+    // before it.
     let (room, rest) = match path.0 {
         [kind, count, rest @ ..] if *kind == SegmentKind::Sequence as u8 => (Some(*count), rest),
         all => (None, all),

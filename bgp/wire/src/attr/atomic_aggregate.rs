@@ -1,5 +1,5 @@
-//! ATOMIC_AGGREGATE: well-known, empty (RFC 4271 section 5.1.6; RFC 7606 section 7.6). The row of the attribute table
-//! says it all; here are its tests.
+//! ATOMIC_AGGREGATE: well-known, empty (RFC 4271 section 5.1.6; RFC 7606 section 7.6). The row of the
+//! attribute table says it all; here are its tests.
 
 #[cfg(test)]
 mod tests {

@@ -1,9 +1,10 @@
 //! The canonical form of an attribute set, read.
 //!
-//! Two sets that say the same have the same octets, save for the order that a peer chose inside one attribute. The form:
-//! attributes in ascending order of their codes, none twice; headers as short as they can be; AS numbers of four octets;
-//! flags as the attribute's type asks, with Partial as it was received, or set for an attribute that we do not know; no
-//! NEXT_HOP, MP_REACH_NLRI, MP_UNREACH_NLRI, AS4_PATH or AS4_AGGREGATOR.
+//! Two sets that say the same have the same octets, save for the order that a peer chose inside one
+//! attribute. The form: attributes in ascending order of their codes, none twice; headers as short as they
+//! can be; AS numbers of four octets; flags as the attribute's type asks, with Partial as it was received, or
+//! set for an attribute that we do not know; no NEXT_HOP, MP_REACH_NLRI, MP_UNREACH_NLRI, AS4_PATH or
+//! AS4_AGGREGATOR.
 
 use super::{
     Aggregator, AsPath, AttrFacts, AttrIter, Community, ExtCommunity, LargeCommunity, Origin, RawAttr, code,
@@ -12,7 +13,8 @@ use crate::router_id::RouterId;
 
 /// A borrowed attribute set in canonical form.
 ///
-/// Made by [`super::decode()`] and [`super::Builder`]; octets from elsewhere are read as far as they are attributes.
+/// Made by [`super::decode()`] and [`super::Builder`]; octets from elsewhere are read as far as they are
+/// attributes.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Canonical<'a>(pub &'a [u8]);
 

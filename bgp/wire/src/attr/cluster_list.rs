@@ -1,5 +1,6 @@
-//! CLUSTER_LIST: optional, not transitive, cluster identifiers of four octets, between peers of one AS only (RFC 4456
-//! section 8; RFC 7606 section 7.10). The row of the attribute table says it all; here are its tests.
+//! CLUSTER_LIST: optional, not transitive, cluster identifiers of four octets, between peers of one AS only
+//! (RFC 4456 section 8; RFC 7606 section 7.10). The row of the attribute table says it all; here are its
+//! tests.
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,5 @@
-//! From the attributes of an UPDATE to their canonical form, in one pass (RFC 4271 section 6.3 as revised by RFC 7606).
+//! From the attributes of an UPDATE to their canonical form, in one pass (RFC 4271 section 6.3 as revised by
+//! RFC 7606).
 
 use super::{
     Aggregator, AttrFacts, AttrFlags, AttrIter, Canonical, Class, NextHop, RawAttr, as_path, code, row,
@@ -16,12 +17,13 @@ pub struct DecodeCtx {
     pub four_octet: bool,
     /// The peer is in another AS.
     pub ebgp: bool,
-    /// The UPDATE announces prefixes, in its own field or in MP_REACH_NLRI, so that ORIGIN and AS_PATH are mandatory.
+    /// The UPDATE announces prefixes, in its own field or in MP_REACH_NLRI, so that ORIGIN and AS_PATH are
+    /// mandatory.
     pub reachable: bool,
     /// The UPDATE announces prefixes in its own field, so that NEXT_HOP is mandatory.
     pub classic: bool,
-    /// The UPDATE has an MP_REACH_NLRI of an agreed family. Changes nothing about the attributes, but tells apart keys
-    /// ([`crate::update::AttrKey`]) that begin with its next hop from those that do not.
+    /// The UPDATE has an MP_REACH_NLRI of an agreed family. Changes nothing about the attributes, but tells
+    /// apart keys ([`crate::update::AttrKey`]) that begin with its next hop from those that do not.
     pub multiprotocol: bool,
 }
 
@@ -46,14 +48,15 @@ pub struct Decoded {
     pub next_hop: Option<NextHop>,
     /// Why every prefix that the message announces counts as withdrawn: the first such fault.
     pub treat_as_withdraw: Option<AttrFault>,
-    /// Attributes that were dropped for a fault. Those that must not be passed on, but are none, are not among them.
+    /// Attributes that were dropped for a fault. Those that must not be passed on, but are none, are not
+    /// among them.
     pub discarded: Vec<AttrFault>,
     /// What route selection wants to know.
     pub facts: AttrFacts,
 }
 
-/// Decodes the attributes of an UPDATE. MP_REACH_NLRI and MP_UNREACH_NLRI are passed over: they are the UPDATE's own
-/// business, like what stands behind the last whole attribute.
+/// Decodes the attributes of an UPDATE. MP_REACH_NLRI and MP_UNREACH_NLRI are passed over: they are the
+/// UPDATE's own business, like what stands behind the last whole attribute.
 ///
 /// # Errors
 /// An attribute that claims to be well-known and is not (3/2).
@@ -147,9 +150,9 @@ impl Decoded {
     }
 }
 
-/// AS4_PATH and AS4_AGGREGATOR, where they count: neither does if there is an AS4_AGGREGATOR beside an AGGREGATOR that
-/// names another AS than AS_TRANS, for then a 2-octet speaker aggregated after they were written (RFC 6793 section
-/// 4.2.3).
+/// AS4_PATH and AS4_AGGREGATOR, where they count: neither does if there is an AS4_AGGREGATOR beside an
+/// AGGREGATOR that names another AS than AS_TRANS, for then a 2-octet speaker aggregated after they were
+/// written (RFC 6793 section 4.2.3).
 fn as4_attributes<'a>(kept: &[RawAttr<'a>]) -> (Option<&'a [u8]>, Option<Aggregator>) {
     let value = |code| kept.iter().find(|attr| attr.code == code).map(|attr| attr.value);
     let aggregator = value(code::AGGREGATOR).and_then(Aggregator::parse);

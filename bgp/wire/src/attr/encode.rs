@@ -8,8 +8,8 @@ use crate::attr::Aggregator;
 /// Appends the attributes of a set as one peer wants them, in ascending order of their codes.
 ///
 /// `next_hop` is the NEXT_HOP of prefixes in the UPDATE's own field; `None` for those of MP_REACH_NLRI, which
-/// [`crate::UpdateWriter`] writes. Without `four_octet` AS numbers have two octets, and AS4_PATH and AS4_AGGREGATOR
-/// stand beside them where they are needed (RFC 6793 section 4.2.2).
+/// [`crate::UpdateWriter`] writes. Without `four_octet` AS numbers have two octets, and AS4_PATH and
+/// AS4_AGGREGATOR stand beside them where they are needed (RFC 6793 section 4.2.2).
 pub fn encode(set: Canonical<'_>, next_hop: Option<Ipv4Addr>, four_octet: bool, out: &mut Vec<u8>) {
     let octets = set.octets();
     let mut after = AttrIter::new(octets);

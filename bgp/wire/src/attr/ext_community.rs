@@ -11,8 +11,9 @@ use crate::asn::Asn;
 
 /// An extended community.
 ///
-/// Route targets and route origins are shown and read as `rt:65010:77`, `rt:192.0.2.1:77`, `soo:…`; a global part above
-/// 65535 is a 4-octet AS number. Others are shown and read as `ext:` and sixteen hexadecimal digits.
+/// Route targets and route origins are shown and read as `rt:65010:77`, `rt:192.0.2.1:77`, `soo:…`; a global
+/// part above 65535 is a 4-octet AS number. Others are shown and read as `ext:` and sixteen hexadecimal
+/// digits.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExtCommunity(pub u64);
 
@@ -32,8 +33,8 @@ impl ExtCommunity {
         self.octets()[0] & 0x40 == 0
     }
 
-    /// A route target of an AS number and a number, in the 2-octet form where the AS number allows it; `None` if the
-    /// number does not fit beside a 4-octet AS number.
+    /// A route target of an AS number and a number, in the 2-octet form where the AS number allows it; `None`
+    /// if the number does not fit beside a 4-octet AS number.
     #[must_use]
     pub const fn route_target(asn: Asn, number: u32) -> Option<Self> {
         Self::of_as(RT, asn, number)
@@ -69,7 +70,8 @@ impl fmt::Display for ExtCommunity {
         match kind {
             0 => write!(f, "{name}:{}:{}", u16::from_be_bytes([a, b]), u32::from_be_bytes([c, d, e, g])),
             1 => write!(f, "{name}:{}:{low}", Ipv4Addr::new(a, b, c, d)),
-            // A small number in the 4-octet form must not read like the 2-octet form, which is another community.
+            // A small number in the 4-octet form must not read like the 2-octet form, which is another
+            // community.
             2 if a | b == 0 => write!(f, "ext:{:016x}", self.0),
             2 => write!(f, "{name}:{}:{low}", u32::from_be_bytes([a, b, c, d])),
             _ => write!(f, "ext:{:016x}", self.0),

@@ -1,5 +1,5 @@
-//! LOCAL_PREF: well-known, four octets, between peers of one AS only (RFC 4271 section 5.1.5; RFC 7606 section 7.5). The
-//! row of the attribute table says it all; here are its tests.
+//! LOCAL_PREF: well-known, four octets, between peers of one AS only (RFC 4271 section 5.1.5; RFC 7606
+//! section 7.5). The row of the attribute table says it all; here are its tests.
 
 #[cfg(test)]
 mod tests {

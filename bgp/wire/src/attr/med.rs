@@ -1,5 +1,5 @@
-//! MULTI_EXIT_DISC: optional, not transitive, four octets (RFC 4271 section 5.1.4). Any value will do, so the row of the
-//! attribute table says it all; here are its tests.
+//! MULTI_EXIT_DISC: optional, not transitive, four octets (RFC 4271 section 5.1.4). Any value will do, so the
+//! row of the attribute table says it all; here are its tests.
 
 #[cfg(test)]
 mod tests {

@@ -1,12 +1,13 @@
 //! Path attributes: the table of those we know, one file for each, and the canonical form of a set of them.
 //!
-//! [`decode()`] checks the attributes of an UPDATE with RFC 7606 in one pass and writes the **canonical form**: 4-octet
-//! AS numbers, ascending type codes, the shortest headers, without what belongs to the message and not to the route
-//! (NEXT_HOP, MP_REACH_NLRI, MP_UNREACH_NLRI). [`Canonical`] reads it, [`AttrFacts`] is what route selection wants to
-//! know of it, [`Builder`] makes and changes it, [`encode()`] turns it into what a peer is sent.
+//! [`decode()`] checks the attributes of an UPDATE with RFC 7606 in one pass and writes the **canonical
+//! form**: 4-octet AS numbers, ascending type codes, the shortest headers, without what belongs to the
+//! message and not to the route (NEXT_HOP, MP_REACH_NLRI, MP_UNREACH_NLRI). [`Canonical`] reads it,
+//! [`AttrFacts`] is what route selection wants to know of it, [`Builder`] makes and changes it, [`encode()`]
+//! turns it into what a peer is sent.
 //!
-//! An attribute we do not know is kept if it is optional and transitive, with the Partial bit set, and dropped if it is
-//! optional and not transitive (RFC 4271 section 5).
+//! An attribute we do not know is kept if it is optional and transitive, with the Partial bit set, and
+//! dropped if it is optional and not transitive (RFC 4271 section 5).
 //!
 //! *Absent on purpose:* what a value means for a route. Attributes are never copied between peers here.
 
@@ -50,7 +51,7 @@ pub use origin::Origin;
 pub use raw::{AttrFlags, AttrIter, RawAttr};
 
 use crate::error::Consequence::{DiscardAttribute, TreatAsWithdraw};
-pub(crate) use row::{Class, From, Row, Size};
+pub(crate) use row::{Class, Row, Sender, Size};
 
 /// Type codes of the attributes that we know.
 pub mod code {
@@ -88,30 +89,31 @@ pub mod code {
     pub const LARGE_COMMUNITIES: u8 = 32;
 }
 
-/// The attribute table: one row for each attribute we know, in the order of its codes. Columns: code, name, flags that
-/// its type asks for, size rule, from whom it is taken, what follows if it is malformed (for flags that contradict the
-/// type it is always treat-as-withdraw, RFC 7606 section 3(c)), and the check of its value.
+/// The attribute table: one row for each attribute we know, in the order of its codes. Columns: code, name,
+/// flags that its type asks for, size rule, from whom it is taken, what follows if it is malformed (for flags
+/// that contradict the type it is always treat-as-withdraw, RFC 7606 section 3(c)), and the check of its
+/// value.
 ///
 /// The two multiprotocol attributes are read when the UPDATE is cut into its sections (`mp_reach.rs`,
 /// `mp_unreach.rs`), since their faults end the session; their rows say their names and flags.
 #[rustfmt::skip]
 static TABLE: [Row; 16] = [
-    Row::new(code::ORIGIN,            "ORIGIN",               Class::WellKnown,     Size::Exact(1),     From::Anyone,   TreatAsWithdraw,  origin::check),
-    Row::new(code::AS_PATH,           "AS_PATH",              Class::WellKnown,     Size::Any,          From::Anyone,   TreatAsWithdraw,  as_path::check_as_path),
-    Row::new(code::NEXT_HOP,          "NEXT_HOP",             Class::WellKnown,     Size::Exact(4),     From::Anyone,   TreatAsWithdraw,  next_hop::check),
-    Row::new(code::MED,               "MULTI_EXIT_DISC",      Class::NonTransitive, Size::Exact(4),     From::Anyone,   TreatAsWithdraw,  row::anything),
-    Row::new(code::LOCAL_PREF,        "LOCAL_PREF",           Class::WellKnown,     Size::Exact(4),     From::Internal, TreatAsWithdraw,  row::anything),
-    Row::new(code::ATOMIC_AGGREGATE,  "ATOMIC_AGGREGATE",     Class::WellKnown,     Size::Exact(0),     From::Anyone,   DiscardAttribute, row::anything),
-    Row::new(code::AGGREGATOR,        "AGGREGATOR",           Class::Transitive,    Size::Any,          From::Anyone,   DiscardAttribute, aggregator::check_aggregator),
-    Row::new(code::COMMUNITIES,       "COMMUNITIES",          Class::Transitive,    Size::Multiple(4),  From::Anyone,   TreatAsWithdraw,  row::anything),
-    Row::new(code::ORIGINATOR_ID,     "ORIGINATOR_ID",        Class::NonTransitive, Size::Exact(4),     From::Internal, TreatAsWithdraw,  row::anything),
-    Row::new(code::CLUSTER_LIST,      "CLUSTER_LIST",         Class::NonTransitive, Size::Multiple(4),  From::Internal, TreatAsWithdraw,  row::anything),
-    Row::new(code::MP_REACH_NLRI,     "MP_REACH_NLRI",        Class::NonTransitive, Size::Any,          From::Anyone,   TreatAsWithdraw,  row::anything),
-    Row::new(code::MP_UNREACH_NLRI,   "MP_UNREACH_NLRI",      Class::NonTransitive, Size::Any,          From::Anyone,   TreatAsWithdraw,  row::anything),
-    Row::new(code::EXT_COMMUNITIES,   "EXTENDED_COMMUNITIES", Class::Transitive,    Size::Multiple(8),  From::Anyone,   TreatAsWithdraw,  row::anything),
-    Row::new(code::AS4_PATH,          "AS4_PATH",             Class::Transitive,    Size::Any,          From::TwoOctet, DiscardAttribute, as_path::check_as4_path),
-    Row::new(code::AS4_AGGREGATOR,    "AS4_AGGREGATOR",       Class::Transitive,    Size::Exact(8),     From::TwoOctet, DiscardAttribute, aggregator::check_as4_aggregator),
-    Row::new(code::LARGE_COMMUNITIES, "LARGE_COMMUNITIES",    Class::Transitive,    Size::Multiple(12), From::Anyone,   TreatAsWithdraw,  row::anything),
+    Row::new(code::ORIGIN,            "ORIGIN",               Class::WellKnown,     Size::Exact(1),     Sender::Anyone,   TreatAsWithdraw,  origin::check),
+    Row::new(code::AS_PATH,           "AS_PATH",              Class::WellKnown,     Size::Any,          Sender::Anyone,   TreatAsWithdraw,  as_path::check_as_path),
+    Row::new(code::NEXT_HOP,          "NEXT_HOP",             Class::WellKnown,     Size::Exact(4),     Sender::Anyone,   TreatAsWithdraw,  next_hop::check),
+    Row::new(code::MED,               "MULTI_EXIT_DISC",      Class::NonTransitive, Size::Exact(4),     Sender::Anyone,   TreatAsWithdraw,  row::anything),
+    Row::new(code::LOCAL_PREF,        "LOCAL_PREF",           Class::WellKnown,     Size::Exact(4),     Sender::Internal, TreatAsWithdraw,  row::anything),
+    Row::new(code::ATOMIC_AGGREGATE,  "ATOMIC_AGGREGATE",     Class::WellKnown,     Size::Exact(0),     Sender::Anyone,   DiscardAttribute, row::anything),
+    Row::new(code::AGGREGATOR,        "AGGREGATOR",           Class::Transitive,    Size::Any,          Sender::Anyone,   DiscardAttribute, aggregator::check_aggregator),
+    Row::new(code::COMMUNITIES,       "COMMUNITIES",          Class::Transitive,    Size::Multiple(4),  Sender::Anyone,   TreatAsWithdraw,  row::anything),
+    Row::new(code::ORIGINATOR_ID,     "ORIGINATOR_ID",        Class::NonTransitive, Size::Exact(4),     Sender::Internal, TreatAsWithdraw,  row::anything),
+    Row::new(code::CLUSTER_LIST,      "CLUSTER_LIST",         Class::NonTransitive, Size::Multiple(4),  Sender::Internal, TreatAsWithdraw,  row::anything),
+    Row::new(code::MP_REACH_NLRI,     "MP_REACH_NLRI",        Class::NonTransitive, Size::Any,          Sender::Anyone,   TreatAsWithdraw,  row::anything),
+    Row::new(code::MP_UNREACH_NLRI,   "MP_UNREACH_NLRI",      Class::NonTransitive, Size::Any,          Sender::Anyone,   TreatAsWithdraw,  row::anything),
+    Row::new(code::EXT_COMMUNITIES,   "EXTENDED_COMMUNITIES", Class::Transitive,    Size::Multiple(8),  Sender::Anyone,   TreatAsWithdraw,  row::anything),
+    Row::new(code::AS4_PATH,          "AS4_PATH",             Class::Transitive,    Size::Any,          Sender::TwoOctet, DiscardAttribute, as_path::check_as4_path),
+    Row::new(code::AS4_AGGREGATOR,    "AS4_AGGREGATOR",       Class::Transitive,    Size::Exact(8),     Sender::TwoOctet, DiscardAttribute, aggregator::check_as4_aggregator),
+    Row::new(code::LARGE_COMMUNITIES, "LARGE_COMMUNITIES",    Class::Transitive,    Size::Multiple(12), Sender::Anyone,   TreatAsWithdraw,  row::anything),
 ];
 
 /// The row of a code, if it is one that we know.

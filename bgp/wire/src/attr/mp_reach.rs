@@ -1,5 +1,5 @@
-//! MP_REACH_NLRI: reachable prefixes of any family, with their next hop (RFC 4760 section 3, RFC 2545; RFC 7606 sections
-//! 5.3 and 7.11).
+//! MP_REACH_NLRI: reachable prefixes of any family, with their next hop (RFC 4760 section 3, RFC 2545; RFC
+//! 7606 sections 5.3 and 7.11).
 //!
 //! Its faults end the session, since without it nobody knows which routes the message is about.
 

@@ -1,5 +1,5 @@
-//! MP_UNREACH_NLRI: withdrawn prefixes of any family (RFC 4760 section 4; RFC 7606 sections 5.3 and 7.12). Empty, it is
-//! the End-of-RIB of its family (RFC 4724 section 2).
+//! MP_UNREACH_NLRI: withdrawn prefixes of any family (RFC 4760 section 4; RFC 7606 sections 5.3 and 7.12).
+//! Empty, it is the End-of-RIB of its family (RFC 4724 section 2).
 //!
 //! Its faults end the session, since without it nobody knows which routes the message is about.
 

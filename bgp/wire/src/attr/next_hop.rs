@@ -15,7 +15,8 @@ pub enum NextHop {
     V4(Ipv4Addr),
     /// An IPv6 address, and the link-local address beside it where there is one.
     V6 {
-        /// The address that routes are resolved by. A peer may put a link-local address here, when it has no other.
+        /// The address that routes are resolved by. A peer may put a link-local address here, when it has no
+        /// other.
         global: Ipv6Addr,
         /// The second address of a 32-octet next hop, if it is link-local.
         link_local: Option<Ipv6Addr>,
@@ -32,8 +33,9 @@ impl NextHop {
         }
     }
 
-    /// Reads the next hop of MP_REACH_NLRI for IPv4 prefixes (4 octets) or IPv6 prefixes (16, or 32 with a link-local
-    /// address). A second address that is not link-local is ignored: some speakers send `::` when they have none.
+    /// Reads the next hop of MP_REACH_NLRI for IPv4 prefixes (4 octets) or IPv6 prefixes (16, or 32 with a
+    /// link-local address). A second address that is not link-local is ignored: some speakers send `::` when
+    /// they have none.
     pub(crate) fn parse_ipv4(octets: &[u8]) -> Option<Self> {
         <[u8; 4]>::try_from(octets).ok().map(|octets| Self::V4(octets.into()))
     }
@@ -51,7 +53,8 @@ impl NextHop {
         })
     }
 
-    /// Writes the next hop into the front of `out`, as MP_REACH_NLRI holds it, and says how many octets it took.
+    /// Writes the next hop into the front of `out`, as MP_REACH_NLRI holds it, and says how many octets it
+    /// took.
     pub(crate) fn write(&self, out: &mut [u8; 32]) -> usize {
         match self {
             Self::V4(address) => {
@@ -71,7 +74,8 @@ impl NextHop {
         }
     }
 
-    /// Whether the address can be a host's: neither unspecified, multicast nor, in IPv4, reserved (RFC 4271 section 6.3).
+    /// Whether the address can be a host's: neither unspecified, multicast nor, in IPv4, reserved (RFC 4271
+    /// section 6.3).
     #[must_use]
     pub const fn is_host(&self) -> bool {
         match *self {

@@ -1,5 +1,5 @@
-//! ORIGINATOR_ID: optional, not transitive, four octets, between peers of one AS only (RFC 4456 section 8; RFC 7606
-//! section 7.9). The row of the attribute table says it all; here are its tests.
+//! ORIGINATOR_ID: optional, not transitive, four octets, between peers of one AS only (RFC 4456 section 8;
+//! RFC 7606 section 7.9). The row of the attribute table says it all; here are its tests.
 
 #[cfg(test)]
 mod tests {

@@ -60,8 +60,8 @@ impl<'a> RawAttr<'a> {
         Some((Self { flags, code, value, raw }, after))
     }
 
-    /// Appends an attribute with the shortest header that its value allows. A value has at most 65535 octets, as it
-    /// comes from a message or fits into one.
+    /// Appends an attribute with the shortest header that its value allows. A value has at most 65535 octets,
+    /// as it comes from a message or fits into one.
     pub(crate) fn write(out: &mut Vec<u8>, flags: AttrFlags, code: u8, value: &[u8]) {
         Self::write_head(out, flags, code, value.len());
         out.extend_from_slice(value);

@@ -38,7 +38,7 @@ pub(crate) enum Size {
 
 /// From whom an attribute is taken; from others it is discarded whatever it holds.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(crate) enum From {
+pub(crate) enum Sender {
     /// Every peer.
     Anyone,
     /// Peers in our own AS.
@@ -53,7 +53,7 @@ pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) class: Class,
     size: Size,
-    from: From,
+    from: Sender,
     malformed: Consequence,
     check: fn(&[u8], DecodeCtx) -> Result<(), AttrProblem>,
 }
@@ -64,7 +64,7 @@ impl Row {
         name: &'static str,
         class: Class,
         size: Size,
-        from: From,
+        from: Sender,
         malformed: Consequence,
         check: fn(&[u8], DecodeCtx) -> Result<(), AttrProblem>,
     ) -> Self {
@@ -74,9 +74,9 @@ impl Row {
     /// Holds an attribute against the row.
     pub(crate) fn check(&self, attr: &RawAttr<'_>, ctx: DecodeCtx) -> Result<(), AttrFault> {
         let taken = match self.from {
-            From::Anyone => true,
-            From::Internal => !ctx.ebgp,
-            From::TwoOctet => !ctx.four_octet,
+            Sender::Anyone => true,
+            Sender::Internal => !ctx.ebgp,
+            Sender::TwoOctet => !ctx.four_octet,
         };
         if !taken {
             return Err(self.fault(AttrProblem::OutOfPlace, Consequence::DiscardAttribute));

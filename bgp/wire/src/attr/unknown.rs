@@ -3,7 +3,8 @@
 use super::{AttrFlags, RawAttr};
 use crate::error::{Fault, WireError};
 
-/// What becomes of an attribute without a row in the table: `Some(flags)` if it is kept, and with which flags.
+/// What becomes of an attribute without a row in the table: `Some(flags)` if it is kept, and with which
+/// flags.
 ///
 /// # Errors
 /// It claims to be well-known: the session ends (3/2 with the attribute).

@@ -27,7 +27,8 @@ pub trait NlriKey: Copy + Eq + Ord + Hash + fmt::Debug + fmt::Display + Into<Nlr
     /// The most octets that one key takes in a message, without its path identifier.
     const MAX_ENCODED: usize;
 
-    /// Takes one key off the front of a field, without its path identifier; `None` if what is there is no key.
+    /// Takes one key off the front of a field, without its path identifier; `None` if what is there is no
+    /// key.
     fn split_first(field: &[u8]) -> Option<(Self, &[u8])>;
 
     /// Writes the key into the front of `out` and says how many octets it took.

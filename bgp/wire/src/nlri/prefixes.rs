@@ -1,13 +1,14 @@
 //! A field of prefixes, one after another, each behind a path identifier where that was agreed.
 //!
-//! The field is checked once, when a view of its message is built ([`check`]); after that reading cannot fail.
+//! The field is checked once, when a view of its message is built ([`check`]); after that reading cannot
+//! fail.
 
 use std::marker::PhantomData;
 
 use super::{NlriKey, PathId};
 
-/// Iterates over a field of prefixes. Never allocates; ends at the first octet that is no prefix, which a field that
-/// was checked does not have.
+/// Iterates over a field of prefixes. Never allocates; ends at the first octet that is no prefix, which a
+/// field that was checked does not have.
 #[derive(Copy, Clone, Debug)]
 pub struct Prefixes<'a, K> {
     rest: &'a [u8],

@@ -25,8 +25,8 @@ macro_rules! prefix {
             pub const MAX_LEN: u8 = $bits;
             const OCTETS: usize = $bits / 8;
 
-            /// A prefix of `len` bits; the bits of `addr` (in host order) behind them are cleared. `None` if `len` is
-            /// greater than [`Self::MAX_LEN`].
+            /// A prefix of `len` bits; the bits of `addr` (in host order) behind them are cleared. `None` if
+            /// `len` is greater than [`Self::MAX_LEN`].
             #[inline]
             #[must_use]
             pub const fn new(addr: $int, len: u8) -> Option<Self> {
@@ -82,7 +82,8 @@ macro_rules! prefix {
                 }
                 let octets = usize::from(len).div_ceil(8);
                 let (own, after) = rest.split_at_checked(octets)?;
-                // Nearly always there is more behind the prefix: one load and a mask instead of a copy by octets.
+                // Nearly always there is more behind the prefix: one load and a mask instead of a copy by
+                // octets.
                 let addr = match rest.first_chunk() {
                     Some(chunk) => <$int>::from_be_bytes(*chunk),
                     None => {

@@ -1,5 +1,5 @@
-//! Just enough MRT (RFC 6396, 8050) to get at the BGP messages and attributes in recorded files. Reads files that are
-//! known to be good; a broken one ends the iteration.
+//! Just enough MRT (RFC 6396, 8050) to get at the BGP messages and attributes in recorded files. Reads files
+//! that are known to be good; a broken one ends the iteration.
 #![allow(dead_code, clippy::unwrap_used)]
 
 use std::{fs, io::Read as _, path::Path};

@@ -1,7 +1,8 @@
 //! Golden vectors of BGP messages: the file format, and a message's meaning in words.
 //!
-//! A vector begins with `[name] session`, says in prose what it is, then has the octets on lines that begin with `>` and
-//! the meaning on lines that begin with `<`. `#` begins a comment. Several tests use this module, each a part of it.
+//! A vector begins with `[name] session`, says in prose what it is, then has the octets on lines that begin
+//! with `>` and the meaning on lines that begin with `<`. `#` begins a comment. Several tests use this
+//! module, each a part of it.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
 
 use std::{fmt::Write as _, path::Path};
@@ -60,9 +61,9 @@ pub(crate) fn hex(octets: &[u8]) -> String {
     })
 }
 
-/// What a session agreed on. `A`: external, 4-octet AS numbers, both families. `I`: the same, internal. `2`: external,
-/// 2-octet AS numbers, IPv4. `D`: external, 4-octet AS numbers, IPv4 with path identifiers both ways. `L`: as `A`, with
-/// long messages.
+/// What a session agreed on. `A`: external, 4-octet AS numbers, both families. `I`: the same, internal. `2`:
+/// external, 2-octet AS numbers, IPv4. `D`: external, 4-octet AS numbers, IPv4 with path identifiers both
+/// ways. `L`: as `A`, with long messages.
 pub(crate) fn session(name: &str) -> Negotiated {
     let (v4, v6) = (Capability::family(Family::Ipv4Unicast), Capability::family(Family::Ipv6Unicast));
     let four = |asn| Capability::FourOctetAs(Asn(asn));
@@ -88,7 +89,8 @@ pub(crate) fn session(name: &str) -> Negotiated {
 
 pub(crate) const SESSIONS: [&str; 5] = ["A", "I", "2", "D", "L"];
 
-/// Reads one message as far as it goes and says what follows from it, a line for each thing. Touches every accessor.
+/// Reads one message as far as it goes and says what follows from it, a line for each thing. Touches every
+/// accessor.
 pub(crate) fn describe(octets: &[u8], neg: &Negotiated) -> Vec<String> {
     let mut lines = Vec::new();
     match split_message(octets, usize::from(neg.max_message)) {

@@ -1,7 +1,8 @@
 use super::*;
 use crate::notification::Notification;
 
-/// From an external peer that speaks 4-octet AS numbers; nothing is mandatory, so that one attribute can stand alone.
+/// From an external peer that speaks 4-octet AS numbers; nothing is mandatory, so that one attribute can
+/// stand alone.
 pub(crate) fn external() -> DecodeCtx {
     DecodeCtx { four_octet: true, ebgp: true, ..DecodeCtx::default() }
 }
