@@ -1,12 +1,24 @@
 //! `peregrine`: the node agent, the speaker alone, and the commands that ask them.
+//!
+//! One binary, one folder for each concern: `cli` reads the command line, `env` and `speaker_file` the configuration,
+//! `app` starts and stops, `engine` owns the decisions of agent-core, `watch` feeds them, `execute` carries them out,
+//! `inspect` and `health` answer questions.
 
-mod cli {
-    pub(crate) const DEFAULT_SOCKET: &str = "/var/run/peregrine/peregrine.sock";
-}
+mod app;
+mod cli;
 mod crd;
+mod engine;
 mod env;
+mod execute;
+mod health;
+mod inspect;
 mod log;
+mod speaker_file;
 mod watch;
 mod yaml;
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main()
+}

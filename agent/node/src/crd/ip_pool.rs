@@ -2,7 +2,7 @@
 
 use ipnet::IpNet;
 
-use super::value::{non_empty, prefix, selector};
+use super::value::{prefix, selector};
 use crate::yaml::{Item, Mistake};
 
 /// The spec of an IPPool.

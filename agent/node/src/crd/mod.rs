@@ -15,7 +15,7 @@ mod object;
 mod value;
 
 pub(crate) use bgp_configuration::BgpConfiguration;
-pub(crate) use bgp_peer::{BgpPeer, PeerIp};
+pub(crate) use bgp_peer::{BgpPeer, NextHopMode};
 pub(crate) use block_affinity::{AffinityState, BlockAffinity};
 pub(crate) use ip_pool::{EncapMode, IpPool};
 pub(crate) use node::{Node, NodeAddress};

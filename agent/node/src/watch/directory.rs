@@ -11,14 +11,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agent_core::event::Change;
-use agent_core::model::{Condition, Location, ObjectRef, Severity};
+use agent_core::model::{Condition, ObjectRef, Severity};
 use rustix::fs::inotify;
 use tokio::io::unix::AsyncFd;
 
@@ -62,7 +62,7 @@ impl Directory {
             }
             if self.notices.is_none() {
                 // Watched before it is looked at: what changes in between is then noticed.
-                self.notices = Notices::new(&self.path).and_then(AsyncFd::new).ok();
+                self.notices = Notices::new(&self.path).and_then(watchable).ok();
                 scanner.notices = self.notices.as_ref().map(|fd| fd.get_ref().clone());
                 scanner.writing.clear();
             }
@@ -98,6 +98,13 @@ impl Directory {
     }
 }
 
+// Deprecated in favour of an unsafe function that asks for a descriptor that stays open and the same: `Notices` owns
+// its own and never gives it away.
+#[allow(deprecated)]
+fn watchable(notices: Notices) -> io::Result<AsyncFd<Notices>> {
+    AsyncFd::new(notices)
+}
+
 /// What inotify says about the folder.
 #[derive(Clone, Debug)]
 struct Notices(Arc<OwnedFd>);
@@ -105,6 +112,12 @@ struct Notices(Arc<OwnedFd>);
 impl AsRawFd for Notices {
     fn as_raw_fd(&self) -> RawFd {
         self.0.as_raw_fd()
+    }
+}
+
+impl AsFd for Notices {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 

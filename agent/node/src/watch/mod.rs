@@ -2,10 +2,24 @@
 //! else.
 //!
 //! * `directory.rs` watches a folder of manifests; `manifests.rs` decides which of its objects are in force.
-//! * `node.rs`, `bgp_config.rs`, `bgp_peer.rs`, `pool.rs`, `affinity.rs` map one kind of object each.
+//! * `node.rs`, `bgp_config.rs`, `bgp_peer.rs`, `pool.rs`, `affinity.rs` map one kind of object each; `route.rs` knows
+//!   which.
+//! * `rib.rs` follows the speaker's best paths.
 //!
 //! Absent on purpose: any opinion on what an object does to this node.
 
+mod affinity;
+mod bgp_config;
+mod bgp_peer;
 mod directory;
 mod manifests;
+mod node;
+mod pool;
+mod rib;
+mod route;
 mod source;
+
+pub(crate) use directory::Directory;
+pub(crate) use rib::RibWatcher;
+pub(crate) use route::event;
+pub(crate) use source::SourceChange;

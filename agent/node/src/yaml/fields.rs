@@ -68,6 +68,18 @@ pub(crate) enum Mistake {
         /// The known kind with the nearest name.
         near: Option<String>,
     },
+    /// A name that nothing has.
+    NoSuchName {
+        /// What is here.
+        found: String,
+        /// The nearest name that exists.
+        near: Option<String>,
+    },
+    /// Not the language of the file.
+    Syntax {
+        /// The parser's words.
+        reason: String,
+    },
     /// A prefix with host bits set: a warning, as what was meant is plain.
     HostBits {
         /// As it is read.
@@ -120,6 +132,14 @@ impl fmt::Display for Mistake {
                     None => Ok(()),
                 }
             }
+            Self::NoSuchName { found, near } => {
+                write!(f, "there is no \"{}\"", Shown(found))?;
+                match near {
+                    Some(near) => write!(f, "; did you mean \"{near}\"?"),
+                    None => Ok(()),
+                }
+            }
+            Self::Syntax { reason } => f.write_str(reason),
             Self::HostBits { masked } => write!(f, "has host bits set; read as {masked}"),
             Self::Unused => f.write_str("is not used by this release"),
             Self::Unsupported { remedy } => write!(f, "is not supported by this release; {remedy}"),
@@ -136,6 +156,14 @@ impl fmt::Display for Shown<'_> {
             if c.is_control() { write!(f, "{}", c.escape_default())? } else { write!(f, "{c}")? }
         }
         if self.0.chars().nth(60).is_some() { f.write_str("…") } else { Ok(()) }
+    }
+}
+
+impl Flaw {
+    /// As one line with the file's name, as compilers write it.
+    pub(crate) fn in_file(&self, file: &dyn fmt::Display) -> String {
+        let field = if self.field.is_empty() { String::new() } else { format!("{}: ", self.field) };
+        format!("{file}:{}: {field}{}", self.line, self.mistake)
     }
 }
 
@@ -184,6 +212,14 @@ impl<'a> Item<'a> {
     /// The root of a document.
     pub(crate) fn root(tree: &'a Tree, flaws: &'a Flaws) -> Self {
         Self { tree, path: String::new(), flaws }
+    }
+
+    /// The same value with another list of mistakes.
+    pub(crate) fn with_flaws<'b>(&self, flaws: &'b Flaws) -> Item<'b>
+    where
+        'a: 'b,
+    {
+        Item { tree: self.tree, path: self.path.clone(), flaws }
     }
 
     /// The value itself.

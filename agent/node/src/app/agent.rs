@@ -1,0 +1,185 @@
+//! `peregrine agent`: start, run, reload, stop.
+//!
+//! Start: settings → inspection socket → connection to VPP → watcher of the folder → speaker, which opens sessions once
+//! the first complete picture is there. Nothing waits for VPP: while it is away, sessions and queries go on. Stop:
+//! requests to VPP finish and VPP is taken leave of, sessions end with Cease; what VPP holds stays.
+
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use agent_core::config::{BgpMode, Config, VppConfig};
+use agent_core::model::{DEFAULT_ASN, NodeName};
+use bgp_core::RouterId;
+use bgp_core::peer_key::InstanceName;
+use bgp_core::speaker::SpeakerSettings;
+use bgp_net::NetSettings;
+use sha2::{Digest, Sha256};
+use tokio::sync::mpsc;
+
+use super::signals::{Signals, Wish};
+use crate::engine::EngineTask;
+use crate::env::{self, Mode, RouterIdChoice, Settings};
+use crate::execute::vpp::VppExecutor;
+use crate::health;
+use crate::inspect::Inspector;
+use crate::inspect::http::{Listener, serve};
+use crate::log::{self, LogControl};
+use crate::watch::{Directory, RibWatcher};
+
+/// Read the settings, run until told to stop.
+pub(crate) fn run(file: Option<PathBuf>) -> ExitCode {
+    let loaded = env::load(file.as_deref(), std::env::vars());
+    for fault in &loaded.faults {
+        let kind = if fault.is_warning() { "warning" } else { "error" };
+        eprintln!("peregrine agent: {kind}: {fault}");
+    }
+    let Some(settings) = loaded.settings else { return ExitCode::FAILURE };
+    let log = log::start(settings.log);
+    super::block_on(serve_node(file, settings, log))
+}
+
+async fn serve_node(file: Option<PathBuf>, mut settings: Settings, log: LogControl) -> ExitCode {
+    let mut signals = match Signals::new() {
+        Ok(signals) => signals,
+        Err(error) => {
+            tracing::error!(%error, "cannot take signals");
+            return ExitCode::FAILURE;
+        }
+    };
+    let socket = match Listener::unix(&settings.api) {
+        Ok(socket) => socket,
+        Err(error) => {
+            tracing::error!(%error, "cannot serve the inspection socket");
+            return ExitCode::FAILURE;
+        }
+    };
+    if let Err(error) = std::fs::create_dir_all(&settings.state) {
+        tracing::warn!(folder = %settings.state.display(), %error, "nothing can be kept over a restart");
+    }
+
+    let config = engine_config(&settings);
+    let vpp = settings.vpp.as_deref().map(VppExecutor::connect);
+    let (objects_in, objects) = mpsc::channel(16);
+    let mut folder = Directory::new(settings.manifests.clone());
+    tokio::spawn(async move {
+        loop {
+            let changes = folder.next().await;
+            // Waits for the engine; changes merge in the folder meanwhile.
+            if objects_in.send(changes).await.is_err() {
+                return;
+            }
+        }
+    });
+
+    // Number and identifier are told by the engine before any session opens.
+    let identity = RouterId::from(config.router_id.unwrap_or(config.fallback_router_id));
+    let speaker = SpeakerSettings::new(InstanceName::new("node"), DEFAULT_ASN, identity, super::seed());
+    let speaker = match bgp_net::spawn(speaker, NetSettings::default()) {
+        Ok(speaker) => speaker,
+        Err(error) => {
+            tracing::error!(%error, "cannot start the speaker");
+            return ExitCode::FAILURE;
+        }
+    };
+    let Ok(rib) = RibWatcher::new(&speaker).await else {
+        tracing::error!("the speaker stopped at its start");
+        return ExitCode::FAILURE;
+    };
+    tokio::spawn(super::log_peers(speaker.clone()));
+    let (asks_in, asks) = mpsc::channel(16);
+    let inspector = Arc::new(Inspector::new(speaker.clone(), Some(asks_in.clone())));
+    tokio::spawn(serve(socket, inspector));
+    if let Some(address) = settings.health {
+        tokio::spawn(health::run(address, asks_in));
+    }
+    tracing::info!(node = settings.node, manifests = %settings.manifests.display(), "started");
+
+    let mut engine = EngineTask::new(config, vpp, speaker.clone(), rib, objects, asks);
+    loop {
+        tokio::select! {
+            ended = engine.run() => {
+                if ended.is_err() {
+                    tracing::error!("the speaker stopped");
+                }
+                return ExitCode::FAILURE;
+            }
+            wish = signals.next() => match wish {
+                Wish::Reload => reload(&file, &mut settings, &log),
+                Wish::Stop => break,
+            },
+        }
+    }
+    tracing::info!("stopping");
+    let farewell = async {
+        // Both at once; each has its own limit below two seconds.
+        tokio::join!(engine.close(), speaker.shutdown("the agent is stopping"));
+    };
+    let _ = std::fs::remove_file(&settings.api);
+    tokio::select! {
+        () = farewell => ExitCode::SUCCESS,
+        () = signals.stop_again() => ExitCode::FAILURE,
+    }
+}
+
+fn engine_config(settings: &Settings) -> Config {
+    let hash = hashed_router_id(&settings.node);
+    Config {
+        vpp: settings.vpp.as_ref().map(|_| VppConfig {
+            uplink: settings.uplink.as_deref().map(Into::into),
+            loss_grace: settings.loss_grace,
+            ..VppConfig::default()
+        }),
+        mode: match settings.mode {
+            Mode::DualStack => BgpMode::DualStack,
+            Mode::V4Only => BgpMode::V4Only,
+            Mode::V6Only => BgpMode::V6Only,
+        },
+        router_id: match settings.router_id {
+            RouterIdChoice::Address => None,
+            RouterIdChoice::Hash => Some(hash),
+            RouterIdChoice::Is(id) => Some(id),
+        },
+        fallback_router_id: hash,
+        ..Config::new(NodeName::from(settings.node.as_str()))
+    }
+}
+
+/// The identifier that Calico derives from a node's name: the first four octets of its SHA-256, brought below the
+/// multicast range.
+fn hashed_router_id(node: &str) -> Ipv4Addr {
+    let digest: [u8; 32] = Sha256::digest(node.as_bytes()).into();
+    let [first, second, third, fourth, ..] = digest;
+    let first = if first > 223 { first - 32 } else { first };
+    Ipv4Addr::new(first, second, third, fourth)
+}
+
+/// Read the settings again and take over what can change live. The rest is reported.
+fn reload(file: &Option<PathBuf>, settings: &mut Settings, log: &LogControl) {
+    let loaded = env::load(file.as_deref(), std::env::vars());
+    for fault in &loaded.faults {
+        tracing::warn!("{fault}");
+    }
+    let Some(new) = loaded.settings else {
+        tracing::warn!("the settings in force stay");
+        return;
+    };
+    log.set_level(new.log.level);
+    settings.log.level = new.log.level;
+    if new == *settings {
+        tracing::info!("settings read again");
+    } else {
+        tracing::warn!("settings read again; only the log level changes without a restart");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_is_the_one_that_calico_computes() {
+        assert_eq!(hashed_router_id("kube-master"), Ipv4Addr::new(25, 79, 212, 8));
+    }
+}

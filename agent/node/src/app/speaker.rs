@@ -1,0 +1,162 @@
+//! `peregrine speaker`: start, run, reload, stop.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use bgp_core::command::{Applied, Command};
+use bgp_core::peer_key::InstanceName;
+use bgp_core::speaker::SpeakerSettings;
+use bgp_net::{Handle, NetSettings, Stopped};
+
+use super::signals::{Signals, Wish};
+use crate::inspect::Inspector;
+use crate::inspect::http::{Listener, serve};
+use crate::log::{self, LogSettings};
+use crate::speaker_file::SpeakerFile;
+
+/// Read the file, run until told to stop.
+pub(crate) fn run(path: PathBuf, settings: LogSettings) -> ExitCode {
+    let file = match read(&path) {
+        Ok(file) => file,
+        Err(mistakes) => {
+            for mistake in mistakes {
+                eprintln!("peregrine speaker: error: {mistake}");
+            }
+            return ExitCode::FAILURE;
+        }
+    };
+    log::start(settings);
+    super::block_on(serve_speaker(path, file))
+}
+
+/// The file, or everything that is wrong with it, each with its place.
+fn read(path: &Path) -> Result<SpeakerFile, Vec<String>> {
+    let name = path.display();
+    let text = std::fs::read_to_string(path).map_err(|error| vec![format!("{name}: {error}")])?;
+    SpeakerFile::parse(&text).map_err(|flaws| flaws.iter().map(|flaw| flaw.in_file(&name)).collect())
+}
+
+async fn serve_speaker(path: PathBuf, mut file: SpeakerFile) -> ExitCode {
+    let mut signals = match Signals::new() {
+        Ok(signals) => signals,
+        Err(error) => {
+            tracing::error!(%error, "cannot take signals");
+            return ExitCode::FAILURE;
+        }
+    };
+    let socket = match file.api.as_deref().map(Listener::unix).transpose() {
+        Ok(socket) => socket,
+        Err(error) => {
+            tracing::error!(%error, "cannot serve the inspection socket");
+            return ExitCode::FAILURE;
+        }
+    };
+    let settings =
+        SpeakerSettings::new(InstanceName::new("speaker"), file.asn, file.router_id, super::seed());
+    let speaker = match bgp_net::spawn(settings, NetSettings { listen: file.listen.clone() }) {
+        Ok(speaker) => speaker,
+        Err(error) => {
+            tracing::error!(%error, "cannot start the speaker");
+            return ExitCode::FAILURE;
+        }
+    };
+    tokio::spawn(super::log_peers(speaker.clone()));
+    let inspector = Arc::new(Inspector::new(speaker.clone(), None));
+    if let Some(socket) = socket {
+        tokio::spawn(serve(socket, Arc::clone(&inspector)));
+    }
+    list_refused(&path, &file, &inspector);
+    let mut commands = file.commands_since(None);
+    commands.push(Command::LoadingDone);
+    if apply(&speaker, commands).await.is_err() {
+        tracing::error!("the speaker stopped at its start");
+        return ExitCode::FAILURE;
+    }
+    tracing::info!(asn = %file.asn, router_id = %file.router_id, neighbors = file.peers.len(), "started");
+
+    loop {
+        match signals.next().await {
+            Wish::Stop => break,
+            Wish::Reload => match read(&path) {
+                Ok(new) => {
+                    list_refused(&path, &new, &inspector);
+                    let listening = if new.listen == file.listen {
+                        Ok(())
+                    } else {
+                        speaker.listen(new.listen.clone()).await
+                    };
+                    if listening.and(apply(&speaker, new.commands_since(Some(&file))).await).is_err() {
+                        tracing::error!("the speaker stopped");
+                        return ExitCode::FAILURE;
+                    }
+                    if new.api != file.api {
+                        tracing::warn!("api: changes with a restart only");
+                    }
+                    file = SpeakerFile { api: file.api, ..new };
+                    tracing::info!("configuration read again");
+                }
+                Err(mistakes) => {
+                    for mistake in mistakes {
+                        tracing::error!("{mistake}");
+                    }
+                    tracing::error!("the configuration in force stays");
+                }
+            },
+        }
+    }
+    tracing::info!("stopping");
+    if let Some(api) = &file.api {
+        let _ = std::fs::remove_file(api);
+    }
+    tokio::select! {
+        () = speaker.shutdown("the speaker is stopping") => ExitCode::SUCCESS,
+        () = signals.stop_again() => ExitCode::FAILURE,
+    }
+}
+
+fn list_refused(path: &Path, file: &SpeakerFile, inspector: &Inspector) {
+    for neighbor in &file.refused {
+        for flaw in &neighbor.flaws {
+            tracing::error!(neighbor = neighbor.address, "not started: {}", flaw.in_file(&path.display()));
+        }
+    }
+    inspector.set_refused(file.refused.clone());
+}
+
+/// Give commands to the speaker and log what it refuses. A refusal concerns one neighbour, policy or prefix; the others
+/// go on.
+async fn apply(speaker: &Handle, commands: Vec<Command>) -> Result<(), Stopped> {
+    let names: Vec<String> = commands.iter().map(name).collect();
+    for (name, answer) in names.iter().zip(speaker.commands(commands).await?) {
+        match answer {
+            Ok(Applied::Unchanged | Applied::Applied) => tracing::debug!("{name}"),
+            Ok(Applied::SessionReset) => tracing::info!("{name}: the session starts again"),
+            Err(refusal) => tracing::error!("{name}: {refusal}"),
+        }
+    }
+    Ok(())
+}
+
+/// What a command is about, in words.
+fn name(command: &Command) -> String {
+    match command {
+        Command::PutPeer(key, _) => format!("neighbor {key}"),
+        Command::DeletePeer(key) => format!("neighbor {key} removed"),
+        Command::PutOrigination(nlri, _) => format!("originate {nlri}"),
+        Command::DeleteOrigination(nlri) => format!("originate {nlri} removed"),
+        Command::PutPrefixSet(name, _) => format!("prefix set {name}"),
+        Command::DeletePrefixSet(name) => format!("prefix set {name} removed"),
+        Command::PutNeighborSet(name, _) => format!("neighbor set {name}"),
+        Command::DeleteNeighborSet(name) => format!("neighbor set {name} removed"),
+        Command::PutPolicy(name, _) => format!("policy {name}"),
+        Command::DeletePolicy(name) => format!("policy {name} removed"),
+        Command::PutNextHop(address, _) => format!("next hop {address}"),
+        Command::DeleteNextHop(address) => format!("next hop {address} removed"),
+        Command::PutIdentity { asn, router_id } => format!("AS {asn}, router id {router_id}"),
+        Command::LoadingDone => "own routes are complete".into(),
+        Command::ClearPeer(key, _) => format!("clear {key}"),
+        Command::DisablePeer(key, _) => format!("disable {key}"),
+        Command::EnablePeer(key) => format!("enable {key}"),
+    }
+}

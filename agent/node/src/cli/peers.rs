@@ -1,0 +1,158 @@
+//! `peregrine peers`.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::output::{ago, colours, print, run as run_command};
+use super::table::{Cell, Column, Layout, Tone, paragraph};
+use super::{Asking, Format};
+use crate::inspect::answer::Peer;
+use crate::inspect::client::{ask, ask_text};
+
+/// Sessions: state, uptime, why down, families, prefixes received, accepted and advertised.
+///
+/// One line for each neighbor and family, sorted by our AS number and the neighbor's address. Where a session is not
+/// established, a second line says why.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    asking: Asking,
+}
+
+pub(super) fn run(arguments: &Arguments) -> ExitCode {
+    let Asking { socket, output } = &arguments.asking;
+    run_command(async {
+        match output {
+            Format::Json => print(&(ask_text(socket, "/v1/peers").await? + "\n")),
+            Format::Table => print(&show(&ask::<Vec<Peer>>(socket, "/v1/peers").await?, colours())),
+        }
+    })
+}
+
+const COLUMNS: &[Column] = &[
+    Column::narrow("PEER", 21),
+    Column::number("AS"),
+    Column::text("STATE"),
+    Column::number("UPTIME"),
+    Column::text("FAMILY"),
+    Column::number("RECEIVED"),
+    Column::number("ACCEPTED"),
+    Column::number("ADVERTISED"),
+];
+
+fn show(peers: &[Peer], colours: bool) -> String {
+    if peers.is_empty() {
+        return "no neighbors\n".into();
+    }
+    let blocks: Vec<Vec<Vec<Cell>>> = peers.iter().map(rows).collect();
+    let all: Vec<Vec<Cell>> = blocks.iter().flatten().cloned().collect();
+    let layout = Layout::for_rows(COLUMNS, &all, colours);
+    let mut out = layout.head();
+    for (peer, rows) in peers.iter().zip(&blocks) {
+        rows.iter().for_each(|row| out += &layout.row(row));
+        if let Some(reason) = &peer.state_reason {
+            out += &paragraph(2, reason);
+        }
+    }
+    out
+}
+
+fn rows(peer: &Peer) -> Vec<Vec<Cell>> {
+    let up = peer.session_state == "established";
+    let tone = if up { Tone::Good } else { Tone::Bad };
+    let asn = if peer.peer_asn == 0 { "-".to_owned() } else { peer.peer_asn.to_string() };
+    let uptime = peer.uptime_nanoseconds.map(|nanos| ago(Duration::from_nanos(nanos)));
+    let first = [
+        Cell::from(address(peer)),
+        Cell::from(asn),
+        Cell::toned(peer.session_state.clone(), tone),
+        Cell::from(uptime.unwrap_or_else(|| "-".into())),
+    ];
+    let count = |value: u64| Cell::from(if up { value.to_string() } else { "-".into() });
+    let mut families: Vec<Vec<Cell>> = peer
+        .families
+        .iter()
+        .map(|family| {
+            let name = Cell::from(format!("{}/{}", family.afi, family.safi));
+            vec![name, count(family.received), count(family.accepted), count(family.advertised)]
+        })
+        .collect();
+    if families.is_empty() {
+        families.push(vec![Cell::from("-"); 4]);
+    }
+    let row = |(index, family): (usize, Vec<Cell>)| {
+        let mut row = if index == 0 { first.to_vec() } else { vec![Cell::default(); first.len()] };
+        row.extend(family);
+        row
+    };
+    families.into_iter().enumerate().map(row).collect()
+}
+
+fn address(peer: &Peer) -> String {
+    match peer.peer_port {
+        0 | 179 => peer.peer_address.clone(),
+        port if peer.peer_address.contains(':') => format!("[{}]:{port}", peer.peer_address),
+        port => format!("{}:{port}", peer.peer_address),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inspect::answer::PeerFamily;
+
+    fn family(afi: &str, received: u64) -> PeerFamily {
+        PeerFamily { afi: afi.into(), safi: "unicast".into(), received, accepted: received, advertised: 2 }
+    }
+
+    #[test]
+    fn a_table_of_peers() {
+        let peers = [
+            Peer {
+                peer_address: "192.0.2.254".into(),
+                peer_port: 179,
+                peer_asn: 65000,
+                session_state: "established".into(),
+                uptime_nanoseconds: Some(83_000_000_000),
+                families: vec![family("ipv4", 1_000_000), family("ipv6", 0)],
+                ..Peer::default()
+            },
+            Peer {
+                peer_address: "2001:db8:1111:2222:3333:4444:5555:6666".into(),
+                peer_port: 1790,
+                session_state: "active".into(),
+                state_reason: Some("can't connect: connection refused".into()),
+                families: vec![family("ipv6", 0)],
+                ..Peer::default()
+            },
+        ];
+        assert_eq!(
+            show(&peers, false),
+            "\
+PEER                      AS  STATE        UPTIME  FAMILY        RECEIVED  ACCEPTED  ADVERTISED
+192.0.2.254            65000  established   1m23s  ipv4/unicast   1000000   1000000           2
+                                                   ipv6/unicast         0         0           2
+[2001:db8:1111:2222:3333:4444:5555:6666]:1790
+                           -  active            -  ipv6/unicast         -         -           -
+  can't connect: connection refused
+"
+        );
+        assert_eq!(show(&[], false), "no neighbors\n");
+    }
+
+    #[test]
+    fn the_widest_numbers_fit() {
+        let peer = Peer {
+            peer_address: "255.255.255.255".into(),
+            peer_port: 65535,
+            peer_asn: u32::MAX,
+            session_state: "open_confirm".into(),
+            uptime_nanoseconds: Some(u64::MAX),
+            families: vec![family("ipv4", 100_000_000)],
+            ..Peer::default()
+        };
+        assert!(show(&[peer], false).lines().all(|line| line.chars().count() <= 100));
+    }
+}

@@ -1,0 +1,338 @@
+//! `peregrine routes`.
+
+use std::io::{BufWriter, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use bgp_core::{Family, Nlri};
+use clap::Args;
+use http_body_util::BodyExt;
+
+use super::output::{CommandError, ago, colours, run as run_command};
+use super::table::{Cell, Column, Layout, Tone};
+use super::{Asking, Format};
+use crate::inspect::answer::Route;
+use crate::inspect::client::{AskError, open};
+use crate::yaml::nearest;
+
+/// Routes of a table, streamed: the first ones appear while the last ones are still being read.
+///
+/// `*` marks the best path of a destination, `x` one that may not become it. A path of our own has `-` as its source. A
+/// long AS path is cut on the screen; JSON has all of it.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// TABLE, FAMILY and PREFIX in any order, each may be left out. TABLE: loc-rib (default), adj-rib-in or adj-rib-out,
+    /// which are those of every neighbor unless --neighbor names one. FAMILY: ipv4-unicast (default), ipv6-unicast or
+    /// all. PREFIX: only this one, and of its family.
+    #[arg(value_name = "TABLE|FAMILY|PREFIX")]
+    words: Vec<String>,
+    /// The neighbor whose adj-rib-in or adj-rib-out is shown.
+    #[arg(long, value_name = "ADDRESS")]
+    neighbor: Option<String>,
+    #[command(flatten)]
+    asking: Asking,
+}
+
+const TABLES: [&str; 3] = ["loc-rib", "adj-rib-in", "adj-rib-out"];
+
+pub(super) fn run(arguments: &Arguments) -> ExitCode {
+    let question = match question(&arguments.words, arguments.neighbor.as_deref()) {
+        Ok(question) => question,
+        Err(error) => {
+            eprintln!("peregrine routes: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    let Asking { socket, output } = &arguments.asking;
+    run_command(async {
+        let mut body = open(socket, &question).await?.into_body();
+        let mut out = BufWriter::new(std::io::stdout().lock());
+        let mut printer = match output {
+            Format::Json => Printer::Json,
+            Format::Table => Printer::Table(Routes::default()),
+        };
+        let mut rest = Vec::new();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(AskError::from)?;
+            let Ok(data) = frame.into_data() else { continue };
+            match &mut printer {
+                Printer::Json => out.write_all(&data)?,
+                Printer::Table(routes) => {
+                    rest.extend_from_slice(&data);
+                    let whole = rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+                    for line in rest.drain(..whole).as_slice().split(|byte| *byte == b'\n') {
+                        routes.line(line, &mut out)?;
+                    }
+                    // What has arrived is shown before the rest is waited for.
+                    if routes.layout.is_some() {
+                        out.flush()?;
+                    }
+                }
+            }
+        }
+        if let Printer::Table(routes) = &mut printer {
+            routes.finish(&mut out)?;
+        }
+        Ok(out.flush()?)
+    })
+}
+
+enum Printer {
+    Json,
+    Table(Routes),
+}
+
+/// The words as the query of a URI.
+fn question(words: &[String], neighbor: Option<&str>) -> Result<String, String> {
+    let (mut table, mut family, mut prefix) = (None, None, None);
+    for word in words {
+        let (place, kind) = if TABLES.contains(&&**word) {
+            (&mut table, "table")
+        } else if word == "all" || word.parse::<Family>().is_ok() {
+            (&mut family, "family")
+        } else if word.contains('/') {
+            word.parse::<Nlri>().map_err(|error| error.to_string())?;
+            (&mut prefix, "prefix")
+        } else {
+            let known = TABLES.into_iter().chain(Family::ALL.map(Family::name)).chain(["all"]);
+            let hint = match nearest(word, known) {
+                Some(near) => format!("did you mean \"{near}\"?"),
+                None if word.parse::<std::net::IpAddr>().is_ok() => {
+                    "a prefix has a length, as in 10.0.0.0/8".into()
+                }
+                None => "see --help".into(),
+            };
+            return Err(format!("\"{word}\" is no table, family or prefix of this release; {hint}"));
+        };
+        if place.replace(word).is_some() {
+            return Err(format!("only one {kind} at a time"));
+        }
+    }
+    let mut query = format!("/v1/routes?table={}", table.map_or(TABLES[0], String::as_str));
+    for (key, value) in [
+        ("family", family.map(String::as_str)),
+        ("prefix", prefix.map(String::as_str)),
+        ("neighbor", neighbor),
+    ] {
+        if let Some(value) = value {
+            query += &format!("&{key}={}", encode(value));
+        }
+    }
+    Ok(query)
+}
+
+/// For the query of a URI.
+fn encode(text: &str) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b':' | b'/' => {
+                out.push(char::from(byte))
+            }
+            _ => out += &format!("%{byte:02X}"),
+        }
+    }
+    out
+}
+
+/// Rows are held back until there are so many, and then the columns' widths are settled.
+const SAMPLE: usize = 500;
+
+/// The table as it grows.
+#[derive(Default)]
+struct Routes {
+    held: Vec<Vec<Cell>>,
+    layout: Option<Layout>,
+    with_neighbor: bool,
+    last: (String, String),
+}
+
+impl Routes {
+    fn line(&mut self, line: &[u8], out: &mut impl Write) -> Result<(), CommandError> {
+        let line = line.strip_suffix(b",").unwrap_or(line);
+        if !line.starts_with(b"{") {
+            return Ok(());
+        }
+        let route: Route = serde_json::from_slice(line).map_err(AskError::from)?;
+        self.with_neighbor |= !route.neighbor.is_empty();
+        for row in self.rows(&route) {
+            match &self.layout {
+                Some(layout) => out.write_all(layout.row(&row).as_bytes())?,
+                None => self.held.push(row),
+            }
+        }
+        if self.layout.is_none() && self.held.len() >= SAMPLE {
+            self.settle(out)?;
+        }
+        Ok(())
+    }
+
+    /// One row for each path; what repeats is left out.
+    fn rows(&mut self, route: &Route) -> Vec<Vec<Cell>> {
+        let mut rows = Vec::new();
+        for path in &route.paths {
+            let mark = match (path.best, &path.rejected) {
+                (true, _) => Cell::toned("*", Tone::Good),
+                (false, Some(_)) => Cell::toned("x", Tone::Bad),
+                (false, None) => Cell::default(),
+            };
+            let here = (route.neighbor.clone(), route.prefix.clone());
+            let prefix = if self.last == here { Cell::default() } else { Cell::from(route.prefix.clone()) };
+            let number =
+                |value: Option<u32>| Cell::from(value.map_or_else(|| "-".into(), |value| value.to_string()));
+            let whom = if self.with_neighbor {
+                &route.neighbor
+            } else {
+                path.source.as_ref().unwrap_or(&route.neighbor)
+            };
+            let whom = if whom.is_empty() { "-".to_owned() } else { whom.clone() };
+            rows.push(vec![
+                mark,
+                prefix,
+                Cell::from(path.next_hop.clone()),
+                Cell::from(whom),
+                Cell::from(ago(Duration::from_nanos(path.age_nanoseconds))),
+                number(path.local_pref),
+                number(path.med),
+                Cell::from(if path.as_path.is_empty() {
+                    path.origin.clone()
+                } else {
+                    format!("{} {}", path.as_path, path.origin)
+                }),
+            ]);
+            self.last = here;
+        }
+        rows
+    }
+
+    fn settle(&mut self, out: &mut impl Write) -> Result<(), CommandError> {
+        let columns = [
+            Column::text(""),
+            Column::narrow("PREFIX", 20),
+            Column::narrow("NEXT HOP", 16),
+            Column::narrow(if self.with_neighbor { "NEIGHBOR" } else { "FROM" }, 16),
+            Column::number("AGE"),
+            Column::number("PREF"),
+            Column::number("MED"),
+            Column::cut("AS PATH, ORIGIN"),
+        ];
+        let layout = Layout::for_rows(&columns, &self.held, colours());
+        out.write_all(layout.head().as_bytes())?;
+        for row in self.held.drain(..) {
+            out.write_all(layout.row(&row).as_bytes())?;
+        }
+        self.layout = Some(layout);
+        Ok(())
+    }
+
+    fn finish(&mut self, out: &mut impl Write) -> Result<(), CommandError> {
+        match (&self.layout, self.held.is_empty()) {
+            (None, true) => out.write_all(b"no routes\n")?,
+            (None, false) => self.settle(out)?,
+            (Some(_), _) => {}
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inspect::answer::Path;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn words_in_any_order() {
+        let ask = |text, neighbor| question(&words(text), neighbor).unwrap();
+        assert_eq!(ask("", None), "/v1/routes?table=loc-rib");
+        assert_eq!(
+            ask("10.0.0.0/8 adj-rib-in ipv4-unicast", Some("fe80::1%2")),
+            "/v1/routes?table=adj-rib-in&family=ipv4-unicast&prefix=10.0.0.0/8&neighbor=fe80::1%252"
+        );
+        assert_eq!(ask("all adj-rib-out", None), "/v1/routes?table=adj-rib-out&family=all");
+    }
+
+    #[test]
+    fn wrong_words_are_answered_in_words() {
+        let cases = [
+            (
+                "loc-rip",
+                "\"loc-rip\" is no table, family or prefix of this release; did you mean \"loc-rib\"?",
+            ),
+            (
+                "10.0.0.0",
+                "\"10.0.0.0\" is no table, family or prefix of this release; a prefix has a length, as in 10.0.0.0/8",
+            ),
+            ("10.0.0.1/8", "10.0.0.1/8 has host bits set, did you mean 10.0.0.0/8?"),
+            ("loc-rib adj-rib-in", "only one table at a time"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(question(&words(text), None), Err(expected.to_owned()));
+        }
+    }
+
+    fn print(routes: &[Route]) -> String {
+        let mut out = Vec::new();
+        let mut printer = Routes::default();
+        for route in routes {
+            let mut line = serde_json::to_vec(route).unwrap();
+            line.push(b',');
+            printer.line(&line, &mut out).unwrap();
+        }
+        printer.finish(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    fn path(next_hop: &str, source: Option<&str>, as_path: &str) -> Path {
+        Path {
+            next_hop: next_hop.into(),
+            source: source.map(str::to_owned),
+            as_path: as_path.into(),
+            origin: "igp".into(),
+            age_nanoseconds: 5_000_000_000,
+            ..Path::default()
+        }
+    }
+
+    #[test]
+    fn a_table_of_routes() {
+        let best =
+            Path { best: true, local_pref: Some(100), ..path("192.0.2.2", Some("192.0.2.2"), "65000 65001") };
+        let rejected =
+            Path { rejected: Some("import policy".into()), ..path("192.0.2.3", Some("192.0.2.3"), "") };
+        let own = Path { best: true, ..path("0.0.0.0", None, "") };
+        let route = |prefix: &str, paths| Route { prefix: prefix.into(), paths, ..Route::default() };
+        let text = print(&[
+            route("10.0.0.0/8", vec![best, rejected]),
+            route("2001:db8:1111:2222:3333:4444::/96", vec![own]),
+        ]);
+        assert_eq!(
+            text,
+            "   PREFIX                NEXT HOP   FROM       AGE  PREF  MED  AS PATH, ORIGIN
+*  10.0.0.0/8            192.0.2.2  192.0.2.2   5s   100    -  65000 65001 igp
+x                        192.0.2.3  192.0.2.3   5s     -    -  igp
+*  2001:db8:1111:2222:3333:4444::/96
+                         0.0.0.0    -           5s     -    -  igp
+"
+        );
+        assert_eq!(print(&[]), "no routes\n");
+    }
+
+    #[test]
+    fn no_line_is_too_wide_however_many_there_are() {
+        let long = "4200000001 ".repeat(30);
+        let routes: Vec<Route> = (0..2000)
+            .map(|index| Route {
+                prefix: format!("10.{}.{}.0/24", index / 250, index % 250),
+                paths: vec![path("192.0.2.254", Some("192.0.2.254:17900"), &long)],
+                ..Route::default()
+            })
+            .collect();
+        let text = print(&routes);
+        assert_eq!(text.lines().count(), 2001);
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{}", &text[..2000]);
+    }
+}

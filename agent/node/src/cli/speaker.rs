@@ -1,0 +1,86 @@
+//! `peregrine speaker`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+
+use crate::log::{LogFormat, LogLevel, LogSettings};
+
+const EXAMPLE: &str = r#"The file, with everything that this release knows:
+
+  asn: 65000                          # or 6.10; required
+  router-id: 192.0.2.1                # required
+  listen: ["192.0.2.1:179", "[2001:db8::1]:179"]
+  require-policy: true                # an external neighbor without a policy exchanges nothing (RFC 8212)
+  api: /run/peregrine.sock            # for `peregrine peers --socket` and the like
+  neighbors:
+    - address: 192.0.2.2
+      asn: 65010                      # or external, internal; required
+      port: 179
+      passive: false
+      local-address: 192.0.2.1
+      local-asn: 65100                # presented instead of ours
+      families: [ipv4-unicast, ipv6-unicast]
+      hold-time: 90                   # 0, or 3 and more
+      keepalive: 30                   # a third of the hold time when left out
+      connect-retry: 5
+      multihop: 64                    # TTL of an external session that is not one hop away
+      next-hop: default               # or self, keep
+      import: POLICY                  # or accept, reject
+      export: POLICY
+      description: top of rack
+  originate:
+    - { prefix: 203.0.113.0/24, next-hop: self, communities: ["65000:1"], med: 10, local-pref: 100 }
+  sets:
+    prefixes: { own: ["203.0.113.0/24 le 32"] }
+    communities: { mark: ["65000:1"] }
+  policies:
+    POLICY:
+      statements:                     # the first one that matches decides, unless it says next
+        - if: { prefixes: own, neighbors: [192.0.2.2], community: mark, source: local, not: { community: "65000:9" } }
+          set: { local-pref: 200, med: 5, next-hop: self, prepend: { asn: 65000, count: 2 },
+                 add-communities: ["65000:7"] }
+          then: accept                # or reject, next
+      default: reject
+
+A mistake in a neighbor stops that neighbor only; `peregrine peers` lists it with the reason."#;
+
+/// The BGP speaker alone, from a file of its own. Stays in the foreground.
+///
+/// SIGTERM and SIGINT stop it gracefully: sessions end with Cease. SIGHUP reads the file again and touches only what
+/// changed; a file with a mistake changes nothing.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLE)]
+pub(super) struct Arguments {
+    /// The speaker's configuration as YAML.
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// What is logged.
+    #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = level)]
+    log_level: LogLevel,
+    /// How it is logged.
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    log_format: LogWords,
+}
+
+/// How the log is written.
+#[derive(Copy, Clone, Debug, ValueEnum)]
+enum LogWords {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+fn level(text: &str) -> Result<LogLevel, String> {
+    LogLevel::parse(text).ok_or_else(|| "there are error, warn, info, debug and trace".to_owned())
+}
+
+pub(super) fn run(arguments: Arguments) -> ExitCode {
+    let format = match arguments.log_format {
+        LogWords::Text => LogFormat::Text,
+        LogWords::Json => LogFormat::Json,
+    };
+    crate::app::speaker::run(arguments.config, LogSettings { level: arguments.log_level, format })
+}

@@ -1,0 +1,162 @@
+//! `peregrine vpp`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::output::{colours, print, run as run_command};
+use super::table::{Cell, Column, Tone, paragraph, table};
+use super::{Asking, Format};
+use crate::inspect::answer::{Problem, Vpp};
+use crate::inspect::client::{ask, ask_text};
+
+/// VPP: connection, version, and what the agent put into it: objects desired, present, pending and blocked, with reasons.
+///
+/// Below it, what is wrong with what was configured: file, line, object and field.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    asking: Asking,
+}
+
+pub(super) fn run(arguments: &Arguments) -> ExitCode {
+    let Asking { socket, output } = &arguments.asking;
+    run_command(async {
+        match output {
+            Format::Json => print(&(ask_text(socket, "/v1/vpp").await? + "\n")),
+            Format::Table => print(&show(&ask::<Vpp>(socket, "/v1/vpp").await?, colours())),
+        }
+    })
+}
+
+fn show(vpp: &Vpp, colours: bool) -> String {
+    let mut out = match vpp.state.as_str() {
+        "off" => "VPP: none, this agent speaks BGP only\n".to_owned(),
+        "up" | "reading" => {
+            let version = if vpp.version.is_empty() { "of unknown release" } else { &vpp.version };
+            let state = match (vpp.state.as_str(), vpp.converged) {
+                ("reading", _) => "what it holds is being read",
+                (_, true) => "it holds what it should",
+                (_, false) => "it is being brought up to date",
+            };
+            format!("VPP {version}, connection {}: {state}\n", vpp.generation)
+        }
+        _ => {
+            let error = vpp.last_error.as_deref().unwrap_or("not tried yet");
+            paragraph(0, &format!("VPP: not connected ({error}); trying on"))
+        }
+    };
+    if !vpp.kinds.is_empty() {
+        let columns = [
+            Column::text("OBJECTS"),
+            Column::number("DESIRED"),
+            Column::number("PRESENT"),
+            Column::number("PENDING"),
+            Column::number("BLOCKED"),
+        ];
+        let rows: Vec<Vec<Cell>> = vpp
+            .kinds
+            .iter()
+            .map(|count| {
+                let tone = if count.blocked > 0 { Tone::Bad } else { Tone::Plain };
+                vec![
+                    Cell::from(count.kind.clone()),
+                    Cell::from(count.desired.to_string()),
+                    Cell::from(count.present.to_string()),
+                    Cell::from(count.pending.to_string()),
+                    Cell::toned(count.blocked.to_string(), tone),
+                ]
+            })
+            .collect();
+        out.push('\n');
+        out += &table(&columns, &rows, colours);
+    }
+    if !vpp.objects.is_empty() {
+        out += "\nNot as they should be:\n";
+        for object in &vpp.objects {
+            out += &paragraph(2, &format!("{}: {}: {}", object.object, object.state, object.reason));
+        }
+    }
+    if !vpp.conditions.is_empty() {
+        out += "\nConfiguration:\n";
+        for problem in &vpp.conditions {
+            out += &paragraph(2, &describe(problem));
+        }
+    }
+    out
+}
+
+fn describe(problem: &Problem) -> String {
+    let place = match (&problem.file, problem.line) {
+        (Some(file), Some(line)) => format!("{file}:{line}: "),
+        (Some(file), None) => format!("{file}: "),
+        (None, _) => String::new(),
+    };
+    let field = if problem.field.is_empty() { String::new() } else { format!(" {}", problem.field) };
+    let remedy = if problem.remedy.is_empty() { String::new() } else { format!(" ({})", problem.remedy) };
+    format!(
+        "{}: {place}{} {}{field}: {}{remedy}",
+        problem.severity, problem.kind, problem.name, problem.reason
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inspect::answer::{Count, Unsettled};
+
+    #[test]
+    fn everything_is_shown() {
+        let vpp = Vpp {
+            state: "up".into(),
+            version: "26.06-release".into(),
+            generation: 3,
+            kinds: vec![
+                Count { kind: "route".into(), desired: 1000, present: 998, pending: 1, blocked: 1 },
+                Count { kind: "tunnel".into(), desired: 1, present: 1, ..Count::default() },
+            ],
+            objects: vec![Unsettled {
+                object: "route 10.0.0.0/8 table 0".into(),
+                state: "blocked".into(),
+                reason: "VPP answered -3 (NO_SUCH_FIB)".into(),
+            }],
+            conditions: vec![Problem {
+                severity: "error".into(),
+                kind: "BGPPeer".into(),
+                name: "tor".into(),
+                field: "spec.peerIP".into(),
+                file: Some("/etc/peers.yaml".into()),
+                line: Some(7),
+                reason: "must be an address".into(),
+                remedy: "its last good version stays in force".into(),
+            }],
+            ..Vpp::default()
+        };
+        assert_eq!(
+            show(&vpp, false),
+            "\
+VPP 26.06-release, connection 3: it is being brought up to date
+
+OBJECTS  DESIRED  PRESENT  PENDING  BLOCKED
+route       1000      998        1        1
+tunnel         1        1        0        0
+
+Not as they should be:
+  route 10.0.0.0/8 table 0: blocked: VPP answered -3 (NO_SUCH_FIB)
+
+Configuration:
+  error: /etc/peers.yaml:7: BGPPeer tor spec.peerIP: must be an address (its last good version
+  stays in force)
+"
+        );
+    }
+
+    #[test]
+    fn no_connection() {
+        let vpp =
+            Vpp { state: "connecting".into(), last_error: Some("No such file".into()), ..Vpp::default() };
+        assert_eq!(show(&vpp, false), "VPP: not connected (No such file); trying on\n");
+        let off = Vpp { state: "off".into(), ..Vpp::default() };
+        assert_eq!(show(&off, false), "VPP: none, this agent speaks BGP only\n");
+    }
+}

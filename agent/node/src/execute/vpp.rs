@@ -1,0 +1,284 @@
+//! The executor for VPP: operations → requests on one connection, in order and pipelined; dumps → what VPP holds.
+//!
+//! Indices never outlive their connection: everything is sent for one generation or not at all, and what was in flight
+//! when a connection ended is forgotten, as the engine reads everything anew after the next one is up.
+
+mod dump;
+mod request;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent_core::event::{Event, Generation, Interface, VppEvent, VppReply};
+use agent_core::plan::{OpId, VppAction, VppFailure, VppOp};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use vpp_client::wire::api::interface::{SwInterfaceEvent, WantInterfaceEvents};
+use vpp_client::{CallError, Client, ClientSettings, Completion, ConnState, Heard, Notices, Pipeline};
+
+use request::Outcome;
+
+/// Releases whose messages we speak.
+pub(crate) const VPP_RELEASES: [&str; 4] = ["25.06", "25.10", "26.02", "26.06"];
+
+/// Requests outstanding: enough to keep the client's window full while answers are taken.
+const CAPACITY: u16 = 400;
+/// News of interfaces within this time are looked at together.
+const SETTLE: Duration = Duration::from_millis(50);
+
+/// See the module's text.
+#[derive(Debug)]
+pub(crate) struct VppExecutor {
+    client: Client,
+    state: watch::Receiver<ConnState>,
+    notices: Notices,
+    up: Option<Up>,
+    /// Answers that need no waiting for: operations that can't be put into a request.
+    refused: Vec<Event>,
+}
+
+/// What belongs to one connection.
+struct Up {
+    client: Client,
+    pipeline: Pipeline<(OpId, Wanted), Outcome>,
+    dump: Option<(OpId, Task<VppReply>)>,
+    look: Option<Task<Vec<Interface>>>,
+    look_again: bool,
+}
+
+/// A dump under way; it ends with its owner.
+#[derive(Debug)]
+struct Task<T>(JoinHandle<Result<T, CallError>>);
+
+impl<T> Drop for Task<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// What an operation expects of its reply.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum Wanted {
+    /// Success.
+    Nothing,
+    /// The index of the interface made.
+    Interface,
+    /// The number of the source made.
+    Source,
+    /// That something is gone.
+    Absence,
+}
+
+/// How the connection stands, for the inspection socket.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Connection {
+    /// It is up.
+    pub(crate) up: bool,
+    /// VPP's release.
+    pub(crate) version: String,
+    /// Why it isn't up.
+    pub(crate) last_error: Option<String>,
+}
+
+impl VppExecutor {
+    /// Begins to connect, for as long as it takes.
+    pub(crate) fn connect(socket: &Path) -> Self {
+        let settings = ClientSettings { required: request::required(), ..ClientSettings::default() };
+        let (client, notices) = Client::connect(socket, settings);
+        let mut state = client.state();
+        state.mark_changed();
+        Self { client, state, notices, up: None, refused: Vec::new() }
+    }
+
+    /// How many more operations may be handed over now.
+    pub(crate) fn free(&self) -> usize {
+        self.up.as_ref().map_or(0, |up| up.pipeline.free())
+    }
+
+    /// How the connection stands.
+    pub(crate) fn connection(&self) -> Connection {
+        match &*self.state.borrow() {
+            ConnState::Up { version, .. } => {
+                Connection { up: true, version: version.to_string(), last_error: None }
+            }
+            ConnState::Connecting { last_error, .. } => {
+                let last_error = last_error.as_ref().map(ToString::to_string);
+                Connection { up: false, version: String::new(), last_error }
+            }
+            ConnState::Closed => Connection::default(),
+        }
+    }
+
+    /// Carry out an operation. What became of it comes from [`Self::next`].
+    pub(crate) fn submit(&mut self, op: VppOp) {
+        let VppOp { id, action } = op;
+        // Without a connection the engine has been told, or will be, that all is lost.
+        let Some(up) = &mut self.up else { return };
+        if action == VppAction::Dump {
+            let client = up.client.clone();
+            let read =
+                async move { dump::everything(&client).await.map(|dump| VppReply::Dump(Box::new(dump))) };
+            up.dump = Some((id, Task(tokio::spawn(read))));
+            return;
+        }
+        if let Err(failure) = request::submit(&up.pipeline, id, &action) {
+            self.refused.push(Event::Vpp(VppEvent::Done(id, Err(failure))));
+        }
+    }
+
+    /// Wait for news. Nothing is lost when the future is dropped.
+    pub(crate) async fn next(&mut self) -> Vec<Event> {
+        if !self.refused.is_empty() {
+            return std::mem::take(&mut self.refused);
+        }
+        let Self { state, notices, up, client, .. } = self;
+        let mut completions = Vec::new();
+        let Some(connection) = up else {
+            if state.changed().await.is_err() {
+                // The client is closed; nothing will ever happen again.
+                return std::future::pending().await;
+            }
+            return self.follow().into_iter().collect();
+        };
+        tokio::select! {
+            biased;
+            changed = state.changed() => {
+                if changed.is_err() {
+                    return std::future::pending().await;
+                }
+                self.follow().into_iter().collect()
+            }
+            () = connection.pipeline.completions(&mut completions) => {
+                completions.into_iter().filter_map(answer).collect()
+            }
+            (id, outcome) = finished(&mut connection.dump) => {
+                let event = outcome.map_or_else(|error| failed(id, &error), |reply| Some(done(id, reply)));
+                event.into_iter().collect()
+            }
+            interfaces = looked(&mut connection.look) => {
+                if std::mem::take(&mut connection.look_again) {
+                    connection.look();
+                }
+                // A failure is that of the connection, which is told by itself.
+                interfaces.into_iter().map(|interfaces| Event::Vpp(VppEvent::Interfaces(interfaces))).collect()
+            }
+            heard = notices.next() => match heard {
+                Some(Heard::Notice(notice)) => {
+                    let current = client.generation() == Some(notice.generation());
+                    if current && notice.read::<SwInterfaceEvent>().is_some() {
+                        connection.look();
+                    }
+                    Vec::new()
+                }
+                Some(Heard::Missed) => {
+                    connection.look();
+                    Vec::new()
+                }
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// The state of the connection changed.
+    fn follow(&mut self) -> Option<Event> {
+        let state = self.state.borrow_and_update().clone();
+        match state {
+            ConnState::Up { generation, version } => {
+                tracing::info!(%version, generation = generation.number(), "connected to vpp");
+                let client = self.client.at(generation);
+                let pipeline = client.pipeline(CAPACITY);
+                let subscriber = client.clone();
+                tokio::spawn(async move {
+                    let request = WantInterfaceEvents::new(true, std::process::id());
+                    if let Err(error) = subscriber.call(&request).await {
+                        tracing::warn!(%error, "vpp sends no news of interfaces");
+                    }
+                });
+                self.up = Some(Up { client, pipeline, dump: None, look: None, look_again: false });
+                Some(Event::Vpp(VppEvent::Up(Generation(generation.number()))))
+            }
+            ConnState::Connecting { last_error, attempt } => {
+                // Once per outage, not per attempt.
+                if let (Some(error), 0 | 1) = (last_error, attempt) {
+                    tracing::warn!(%error, "no connection to vpp; trying on");
+                }
+                self.up.take().map(|_| Event::Vpp(VppEvent::Lost))
+            }
+            ConnState::Closed => {
+                self.up = None;
+                Some(Event::Vpp(VppEvent::Lost))
+            }
+        }
+    }
+
+    /// Let requests in flight finish, and take leave of VPP.
+    pub(crate) async fn close(&self) {
+        self.client.close().await;
+    }
+}
+
+impl fmt::Debug for Up {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Up")
+            .field("client", &self.client)
+            .field("outstanding", &self.pipeline.outstanding())
+            .finish()
+    }
+}
+
+impl Up {
+    /// Read the interfaces, soon.
+    fn look(&mut self) {
+        if self.look.is_some() {
+            self.look_again = true;
+            return;
+        }
+        let client = self.client.clone();
+        self.look = Some(Task(tokio::spawn(async move {
+            tokio::time::sleep(SETTLE).await;
+            dump::interfaces(&client).await
+        })));
+    }
+}
+
+/// Waits for ever where there is none.
+async fn finished(dump: &mut Option<(OpId, Task<VppReply>)>) -> (OpId, Result<VppReply, CallError>) {
+    let Some((id, task)) = dump else { return std::future::pending().await };
+    // A panic in the dump is a panic of ours; an abort comes only with the runtime's end.
+    let outcome = (&mut task.0).await.unwrap_or(Err(CallError::Lost));
+    let id = *id;
+    *dump = None;
+    (id, outcome)
+}
+
+async fn looked(look: &mut Option<Task<Vec<Interface>>>) -> Result<Vec<Interface>, CallError> {
+    let Some(task) = look else { return std::future::pending().await };
+    let outcome = (&mut task.0).await.unwrap_or(Err(CallError::Lost));
+    *look = None;
+    outcome
+}
+
+fn done(id: OpId, reply: VppReply) -> Event {
+    Event::Vpp(VppEvent::Done(id, Ok(reply)))
+}
+
+/// `None` where the connection is gone, which is told by itself.
+fn failed(id: OpId, error: &CallError) -> Option<Event> {
+    let failure = match error {
+        CallError::Lost | CallError::NotSent => return None,
+        CallError::Timeout | CallError::Malformed(_) => VppFailure::Unanswered,
+        CallError::Missing(name) => VppFailure::Unsupported(Arc::from(name.to_string())),
+        CallError::Retval(error) => request::failure(*error),
+    };
+    Some(Event::Vpp(VppEvent::Done(id, Err(failure))))
+}
+
+fn answer(completion: Completion<(OpId, Wanted), Outcome>) -> Option<Event> {
+    let (id, wanted) = completion.tag;
+    match completion.outcome {
+        Ok(outcome) => Some(Event::Vpp(VppEvent::Done(id, outcome.read(wanted)))),
+        Err(error) => failed(id, &error),
+    }
+}

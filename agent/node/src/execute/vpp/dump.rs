@@ -1,0 +1,113 @@
+//! What VPP holds, as far as the agent cares.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use agent_core::event::{Dump, DumpedTunnel, FibPath, FibSourceId, Interface, SwIfIndex};
+use agent_core::model::{RouteKey, TableId};
+use agent_core::plan::TUNNEL_TAG;
+use bgp_core::Family;
+use vpp_client::wire::api::fib::FibSourceDump;
+use vpp_client::wire::api::interface::SwInterfaces;
+use vpp_client::wire::api::ip::{IpAddressDump, IpRouteV2Dump, IpTableDump, IpUnnumberedDump};
+use vpp_client::wire::api::ipip::{IpipTunnelDump, TunnelMode};
+use vpp_client::wire::types::{FibSourceId as WireSource, SwIfIndex as WireInterface, TableId as WireTable};
+use vpp_client::{CallError, Client};
+
+use super::request::{SOURCE_NAME, read_path};
+
+/// The tables that routes of ours stand in.
+const TABLES: [TableId; 2] = [TableId::MAIN, TableId::PODS];
+
+/// Reads everything.
+pub(super) async fn everything(client: &Client) -> Result<Dump, CallError> {
+    let interfaces = interfaces(client).await?;
+    let tables = tables(client).await?;
+    let fib_source = fib_source(client).await?;
+    let tunnels = tunnels(client).await?;
+    let routes = match fib_source {
+        Some(source) => routes(client, source).await?,
+        None => Vec::new(),
+    };
+    Ok(Dump { interfaces, tables, fib_source, tunnels, routes })
+}
+
+/// Reads the interfaces with their addresses.
+pub(super) async fn interfaces(client: &Client) -> Result<Vec<Interface>, CallError> {
+    let read = |all: &mut Vec<Interface>, details: &vpp_client::wire::api::interface::SwInterfaceDetails| {
+        all.push(Interface {
+            index: SwIfIndex(details.sw_if_index.value()),
+            name: Arc::from(&*details.interface_name.to_str()),
+            tag: Arc::from(&*details.tag.to_str()),
+            admin_up: details.flags.is_admin_up(),
+            addresses: Vec::new(),
+            unnumbered: None,
+        });
+    };
+    let mut interfaces = client.dump(&SwInterfaces::all(), Vec::new(), read).await?;
+    let borrowers = client.dump_all(&IpUnnumberedDump::all()).await?;
+    let lenders: BTreeMap<u32, SwIfIndex> = borrowers
+        .iter()
+        .map(|details| (details.sw_if_index.value(), SwIfIndex(details.ip_sw_if_index.value())))
+        .collect();
+    for interface in &mut interfaces {
+        interface.unnumbered = lenders.get(&interface.index.0).copied();
+        // Tunnels borrow; to ask each of many for addresses of its own would take long.
+        if interface.tag.starts_with(TUNNEL_TAG) {
+            continue;
+        }
+        for is_ipv6 in [false, true] {
+            let dump = IpAddressDump::new(WireInterface::new(interface.index.0), is_ipv6);
+            let addresses = client.dump_all(&dump).await?;
+            interface.addresses.extend(addresses.iter().filter_map(|details| details.prefix.net()));
+        }
+    }
+    Ok(interfaces)
+}
+
+async fn tables(client: &Client) -> Result<Vec<(TableId, Family)>, CallError> {
+    let all = client.dump_all(&IpTableDump::default()).await?;
+    let table = |is_ip6: bool| if is_ip6 { Family::Ipv6Unicast } else { Family::Ipv4Unicast };
+    Ok(all
+        .iter()
+        .map(|details| (TableId(details.table.table_id.value()), table(details.table.is_ip6.is_true())))
+        .collect())
+}
+
+/// The smallest where there are several: VPP makes another one for each request.
+async fn fib_source(client: &Client) -> Result<Option<FibSourceId>, CallError> {
+    let all = client.dump_all(&FibSourceDump::default()).await?;
+    let ours = all.iter().filter(|details| details.src.name.to_str() == SOURCE_NAME);
+    Ok(ours.map(|details| FibSourceId(details.src.id.value())).min())
+}
+
+async fn tunnels(client: &Client) -> Result<Vec<DumpedTunnel>, CallError> {
+    let all = client.dump_all(&IpipTunnelDump::all()).await?;
+    let ours = all.iter().map(|details| &details.tunnel);
+    let ours =
+        ours.filter(|tunnel| tunnel.table_id() == WireTable::DEFAULT && tunnel.mode() == TunnelMode::P2P);
+    let tunnel = |tunnel: &vpp_client::wire::api::ipip::IpipTunnel| {
+        let (local, remote) = (tunnel.src().ip()?, tunnel.dst().ip()?);
+        Some(DumpedTunnel { index: SwIfIndex(tunnel.sw_if_index().value()), local, remote })
+    };
+    Ok(ours.filter_map(tunnel).collect())
+}
+
+async fn routes(client: &Client, source: FibSourceId) -> Result<Vec<(RouteKey, Vec<FibPath>)>, CallError> {
+    let mut routes = Vec::new();
+    for table in TABLES {
+        for is_ipv6 in [false, true] {
+            let dump = IpRouteV2Dump::new(WireTable::new(table.0), is_ipv6, Some(WireSource::new(source.0)));
+            routes = client
+                .dump(&dump, routes, move |routes, details| {
+                    let route = &details.route;
+                    if let Some(prefix) = route.prefix.truncated() {
+                        routes
+                            .push((RouteKey { table, prefix }, route.paths.iter().map(read_path).collect()));
+                    }
+                })
+                .await?;
+        }
+    }
+    Ok(routes)
+}

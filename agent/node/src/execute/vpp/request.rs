@@ -1,0 +1,269 @@
+//! Operations as requests, replies as results.
+
+use std::sync::Arc;
+
+use agent_core::event::{FibPath, FibPathKind, FibSourceId, SwIfIndex, VppReply};
+use agent_core::plan::{OpId, Retval as NamedRetval, VppAction, VppFailure};
+use bgp_core::Family;
+use ipnet::IpNet;
+use vpp_client::wire::api::fib::{FibSourceAdd, FibSourceAddReply, FibSourceDump};
+use vpp_client::wire::api::gso::{FeatureGsoEnableDisable, FeatureGsoEnableDisableReply};
+use vpp_client::wire::api::interface::{
+    SwInterfaceDump, SwInterfaceSetFlags, SwInterfaceSetFlagsReply, SwInterfaceSetUnnumbered,
+    SwInterfaceSetUnnumberedReply, SwInterfaceTagAddDel, SwInterfaceTagAddDelReply,
+};
+use vpp_client::wire::api::ip::{
+    IpRouteAddDelV2, IpRouteAddDelV2Reply, IpRouteV2Dump, IpTableAddDel, IpTableAddDelReply, IpTableDump,
+    RouteDelete, RouteReplace,
+};
+use vpp_client::wire::api::ipip::{
+    IpipAddTunnel, IpipAddTunnelReply, IpipDelTunnel, IpipDelTunnelReply, IpipTunnelDump,
+};
+use vpp_client::wire::types::{
+    AddressFamily, FibPath as WirePath, FibSourceId as WireSource, FibTarget, SwIfIndex as WireInterface,
+    TableId as WireTable,
+};
+use vpp_client::wire::{Class, Message, MsgName, Refused, Retval, VppError};
+use vpp_client::{FromReply, Pipeline};
+
+use super::Wanted;
+
+/// The name of our FIB source in VPP.
+pub(super) const SOURCE_NAME: &str = "peregrine";
+/// Its priority: below VPP's API source, which has 128, so that what others put there stays in force.
+const SOURCE_PRIORITY: u8 = 130;
+/// The name of tables that we have to make ourselves.
+const TABLE_NAME: &str = "peregrine";
+
+/// Messages without which there is nothing we could do.
+pub(super) fn required() -> Vec<MsgName> {
+    vec![
+        FibSourceAdd::DESCRIPTOR.name,
+        FibSourceDump::DESCRIPTOR.name,
+        IpRouteAddDelV2::DESCRIPTOR.name,
+        IpRouteV2Dump::DESCRIPTOR.name,
+        IpTableAddDel::DESCRIPTOR.name,
+        IpTableDump::DESCRIPTOR.name,
+        IpipTunnelDump::DESCRIPTOR.name,
+        SwInterfaceDump::DESCRIPTOR.name,
+    ]
+}
+
+/// What a reply says, whatever it answers.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Outcome {
+    retval: Retval,
+    interface: WireInterface,
+    source: WireSource,
+}
+
+impl Outcome {
+    const fn plain(retval: Retval) -> Self {
+        Self { retval, interface: WireInterface::NONE, source: WireSource::API }
+    }
+
+    /// For what was expected of the reply.
+    pub(super) fn read(self, wanted: Wanted) -> Result<VppReply, VppFailure> {
+        match (self.retval.ok(), wanted) {
+            (Ok(()), Wanted::Nothing | Wanted::Absence) => Ok(VppReply::Done),
+            (Ok(()), Wanted::Interface) => Ok(VppReply::SwIfIndex(SwIfIndex(self.interface.value()))),
+            (Ok(()), Wanted::Source) => Ok(VppReply::FibSource(FibSourceId(self.source.value()))),
+            (Err(VppError::IF_ALREADY_EXISTS), Wanted::Interface) => {
+                Err(VppFailure::Exists(SwIfIndex(self.interface.value())))
+            }
+            (Err(VppError::NO_SUCH_ENTRY), Wanted::Absence) => Err(VppFailure::Absent),
+            (Err(error), _) => Err(failure(error)),
+        }
+    }
+}
+
+/// What is to be done about an error.
+pub(super) fn failure(error: VppError) -> VppFailure {
+    let retval = NamedRetval { value: error.code(), name: Arc::from(error.name().unwrap_or_default()) };
+    match error.class() {
+        Class::Rejected => VppFailure::Rejected(retval),
+        Class::Retry | Class::Lost => VppFailure::Retry(retval),
+    }
+}
+
+macro_rules! plain_replies {
+    ($($reply:ty),+ $(,)?) => {$(
+        impl FromReply<$reply> for Outcome {
+            fn from_reply(reply: &$reply) -> Self {
+                Self::plain(reply.retval)
+            }
+        }
+    )+};
+}
+
+plain_replies!(
+    FeatureGsoEnableDisableReply,
+    IpRouteAddDelV2Reply,
+    IpTableAddDelReply,
+    IpipDelTunnelReply,
+    SwInterfaceSetFlagsReply,
+    SwInterfaceSetUnnumberedReply,
+    SwInterfaceTagAddDelReply,
+);
+
+impl FromReply<IpipAddTunnelReply> for Outcome {
+    fn from_reply(reply: &IpipAddTunnelReply) -> Self {
+        Self { interface: reply.sw_if_index, ..Self::plain(reply.retval) }
+    }
+}
+
+impl FromReply<FibSourceAddReply> for Outcome {
+    fn from_reply(reply: &FibSourceAddReply) -> Self {
+        Self { source: reply.id, ..Self::plain(reply.retval) }
+    }
+}
+
+/// Put an operation into a request and send it.
+///
+/// # Errors
+/// The operation can't be put into a request, and never will be: VPP would be harmed by it.
+pub(super) fn submit(
+    pipeline: &Pipeline<(OpId, Wanted), Outcome>,
+    id: OpId,
+    action: &VppAction,
+) -> Result<(), VppFailure> {
+    let sent = match action {
+        // Answered by many messages, and so not for the pipeline.
+        VppAction::Dump => return Err(VppFailure::Unanswered),
+        VppAction::AddFibSource => {
+            let request = FibSourceAdd::below_api(SOURCE_NAME, SOURCE_PRIORITY).map_err(refused)?;
+            pipeline.submit(&request, (id, Wanted::Source))
+        }
+        VppAction::AddTable { table, family } => {
+            let is_ipv6 = *family == Family::Ipv6Unicast;
+            let request =
+                IpTableAddDel::add(WireTable::new(table.0), is_ipv6, TABLE_NAME).map_err(refused)?;
+            pipeline.submit(&request, (id, Wanted::Nothing))
+        }
+        VppAction::AddIpip { local, remote } => {
+            let request = IpipAddTunnel::new(*local, *remote, WireTable::DEFAULT).map_err(refused)?;
+            pipeline.submit(&request, (id, Wanted::Interface))
+        }
+        VppAction::DelIpip { index } => {
+            pipeline.submit(&IpipDelTunnel::new(interface(*index)), (id, Wanted::Absence))
+        }
+        VppAction::SetTag { index, tag } => {
+            let request = SwInterfaceTagAddDel::add(interface(*index), tag).map_err(refused)?;
+            pipeline.submit(&request, (id, Wanted::Nothing))
+        }
+        VppAction::SetUnnumbered { index, lender } => {
+            let request = SwInterfaceSetUnnumbered::new(interface(*lender), interface(*index), true);
+            pipeline.submit(&request, (id, Wanted::Nothing))
+        }
+        VppAction::SetGso { index } => {
+            pipeline.submit(&FeatureGsoEnableDisable::new(interface(*index), true), (id, Wanted::Nothing))
+        }
+        VppAction::SetUp { index } => {
+            pipeline.submit(&SwInterfaceSetFlags::new(interface(*index), true), (id, Wanted::Nothing))
+        }
+        VppAction::PutRoute { source, table, prefix, paths } => {
+            let family = match prefix {
+                IpNet::V4(_) => AddressFamily::IP4,
+                IpNet::V6(_) => AddressFamily::IP6,
+            };
+            let mut wire = smallvec::SmallVec::<[WirePath; 4]>::new();
+            for path in paths.iter() {
+                wire.push(
+                    wire_path(path, family)
+                        .ok_or_else(|| named("a path that VPP would take for another one"))?,
+                );
+            }
+            let (table, source) = (WireTable::new(table.0), WireSource::new(source.0));
+            let request = RouteReplace::new(table, *prefix, source, &wire).map_err(refused)?;
+            pipeline.submit(&request, (id, Wanted::Nothing))
+        }
+        VppAction::DelRoute { source, table, prefix } => {
+            let (table, source) = (WireTable::new(table.0), WireSource::new(source.0));
+            let request = RouteDelete::new(table, *prefix, source).map_err(refused)?;
+            pipeline.submit(&request, (id, Wanted::Absence))
+        }
+    };
+    // The engine gives no more than there are slots; where it did, the operation is as good as unanswered.
+    sent.map_err(|_| VppFailure::Unanswered)
+}
+
+fn interface(index: SwIfIndex) -> WireInterface {
+    WireInterface::new(index.0)
+}
+
+fn refused(reason: Refused) -> VppFailure {
+    named(&reason.to_string())
+}
+
+fn named(reason: &str) -> VppFailure {
+    VppFailure::Rejected(NamedRetval { value: 0, name: Arc::from(reason) })
+}
+
+fn wire_path(path: &FibPath, family: AddressFamily) -> Option<WirePath> {
+    let target = match path.kind {
+        FibPathKind::Attached(index) => FibTarget::Attached(interface(index)),
+        FibPathKind::Via(address, index) => FibTarget::Via(interface(index), address),
+        FibPathKind::Recursive(address, table) => FibTarget::Recursive(WireTable::new(table.0), address),
+        FibPathKind::Drop => FibTarget::Drop,
+        FibPathKind::Other => return None,
+    };
+    Some(WirePath::new(target, family).ok()?.weighted(path.weight))
+}
+
+/// A path as VPP shows it.
+pub(super) fn read_path(path: &WirePath) -> FibPath {
+    let kind = match path.target() {
+        Some(FibTarget::Attached(index)) => FibPathKind::Attached(SwIfIndex(index.value())),
+        Some(FibTarget::Via(index, address)) => FibPathKind::Via(address, SwIfIndex(index.value())),
+        Some(FibTarget::Recursive(table, address)) => {
+            FibPathKind::Recursive(address, agent_core::model::TableId(table.value()))
+        }
+        Some(FibTarget::Drop) => FibPathKind::Drop,
+        Some(FibTarget::Lookup(_) | FibTarget::Unreachable | FibTarget::Prohibited | FibTarget::Local)
+        | None => FibPathKind::Other,
+    };
+    FibPath { kind, weight: path.weight().max(1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_come_back_as_they_went() {
+        let kinds = [
+            FibPathKind::Attached(SwIfIndex(3)),
+            FibPathKind::Via("192.0.2.2".parse().unwrap(), SwIfIndex(1)),
+            FibPathKind::Via("2001:db8::2".parse().unwrap(), SwIfIndex(1)),
+            FibPathKind::Recursive("192.0.2.9".parse().unwrap(), agent_core::model::TableId(0)),
+            FibPathKind::Recursive("2001:db8::9".parse().unwrap(), agent_core::model::TableId(2)),
+            FibPathKind::Drop,
+        ];
+        for kind in kinds {
+            for family in [AddressFamily::IP4, AddressFamily::IP6] {
+                let path = FibPath { kind, weight: 5 };
+                assert_eq!(read_path(&wire_path(&path, family).unwrap()), path);
+            }
+        }
+        assert_eq!(wire_path(&FibPath { kind: FibPathKind::Other, weight: 1 }, AddressFamily::IP4), None);
+    }
+
+    #[test]
+    fn return_values_become_what_the_engine_acts_on() {
+        let outcome = |code| Outcome {
+            retval: Retval::new(code),
+            interface: WireInterface::new(7),
+            source: WireSource::new(20),
+        };
+        let retry = |value, name: &str| VppFailure::Retry(NamedRetval { value, name: name.into() });
+        assert_eq!(outcome(0).read(Wanted::Nothing), Ok(VppReply::Done));
+        assert_eq!(outcome(0).read(Wanted::Interface), Ok(VppReply::SwIfIndex(SwIfIndex(7))));
+        assert_eq!(outcome(0).read(Wanted::Source), Ok(VppReply::FibSource(FibSourceId(20))));
+        assert_eq!(outcome(-79).read(Wanted::Interface), Err(VppFailure::Exists(SwIfIndex(7))));
+        assert_eq!(outcome(-79).read(Wanted::Nothing), Err(retry(-79, "IF_ALREADY_EXISTS")));
+        assert_eq!(outcome(-6).read(Wanted::Absence), Err(VppFailure::Absent));
+        assert_eq!(outcome(-6).read(Wanted::Nothing), Err(retry(-6, "NO_SUCH_ENTRY")));
+        assert_eq!(outcome(-9999).read(Wanted::Nothing), Err(retry(-9999, "")));
+        assert!(matches!(outcome(-7).read(Wanted::Nothing), Err(VppFailure::Rejected(_))));
+    }
+}

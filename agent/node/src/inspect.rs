@@ -1,0 +1,86 @@
+//! The inspection socket: read-only answers about the running process, as HTTP with JSON on a Unix socket.
+//!
+//! `GET /v1/peers`, `/v1/routes` (streamed), `/v1/vpp`, `/v1/version`. It asks the owners of the state and keeps none;
+//! what it sends was true a moment ago. Nothing here changes anything.
+
+pub(crate) mod answer;
+mod base64;
+pub(crate) mod client;
+pub(crate) mod http;
+mod routes;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bgp_net::Handle;
+use hyper::body::Incoming;
+use hyper::{Method, Request, Response, StatusCode};
+use tokio::sync::mpsc;
+
+use crate::engine::{Ask, ask_status};
+use crate::speaker_file::RefusedNeighbor;
+use answer::{Peer, Version};
+use http::{Body, Service, failure, json};
+
+/// Who answers.
+#[derive(Debug)]
+pub(crate) struct Inspector {
+    speaker: Handle,
+    engine: Option<mpsc::Sender<Ask>>,
+    refused: Mutex<Vec<RefusedNeighbor>>,
+}
+
+impl Inspector {
+    /// For a speaker, and the engine where there is one.
+    pub(crate) fn new(speaker: Handle, engine: Option<mpsc::Sender<Ask>>) -> Self {
+        Self { speaker, engine, refused: Mutex::default() }
+    }
+
+    /// Neighbours that are listed though they can't run.
+    pub(crate) fn set_refused(&self, refused: Vec<RefusedNeighbor>) {
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = refused;
+    }
+
+    async fn peers(&self) -> Response<Body> {
+        let Ok(mut peers) = self.speaker.peers().await else { return stopped() };
+        peers.sort_by_key(|peer| (peer.local_asn, peer.key));
+        let mut peers: Vec<Peer> = peers.iter().map(Peer::from).collect();
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        peers.extend(refused.into_iter().map(|neighbor| {
+            let reasons: Vec<String> = neighbor.flaws.iter().map(ToString::to_string).collect();
+            let reason = format!("not started: {}", reasons.join("; "));
+            let (peer_address, session_state) = (neighbor.address, "unknown".to_owned());
+            Peer { peer_address, session_state, state_reason: Some(reason), ..Peer::default() }
+        }));
+        json(StatusCode::OK, &peers)
+    }
+
+    async fn vpp(&self) -> Response<Body> {
+        let Some(engine) = &self.engine else {
+            return failure(StatusCode::NOT_FOUND, "this process has no VPP: it is a speaker alone");
+        };
+        match ask_status(engine).await {
+            Some(snapshot) => json(StatusCode::OK, &snapshot.vpp()),
+            None => stopped(),
+        }
+    }
+}
+
+impl Service for Inspector {
+    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
+        let path = request.uri().path().trim_end_matches('/');
+        if request.method() != Method::GET {
+            return failure(StatusCode::METHOD_NOT_ALLOWED, "this release answers GET only");
+        }
+        match path {
+            "/v1/peers" => self.peers().await,
+            "/v1/routes" => routes::answer(&self.speaker, request.uri().query().unwrap_or_default()).await,
+            "/v1/vpp" => self.vpp().await,
+            "/v1/version" => json(StatusCode::OK, &Version::own()),
+            _ => failure(StatusCode::NOT_FOUND, "there are /v1/peers, /v1/routes, /v1/vpp and /v1/version"),
+        }
+    }
+}
+
+fn stopped() -> Response<Body> {
+    failure(StatusCode::SERVICE_UNAVAILABLE, "the process is stopping")
+}

@@ -1,0 +1,175 @@
+//! HTTP/1 as the inspection socket and the health port speak it: GET only, JSON answers, long ones in chunks.
+
+use std::convert::Infallible;
+use std::fs;
+use std::future::Future;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::channel::Channel;
+use http_body_util::{Either, Full};
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use serde::Serialize;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::Semaphore;
+
+use super::answer::Failure;
+
+/// The body of an answer: whole, or in chunks.
+pub(crate) type Body = Either<Full<Bytes>, Channel<Bytes, Infallible>>;
+
+/// A client that sends no request for so long is let go.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Connections served at a time; more wait.
+const CONNECTIONS: usize = 64;
+
+/// Answers requests.
+pub(crate) trait Service: Send + Sync + 'static {
+    /// Answer one request.
+    fn answer(self: Arc<Self>, request: Request<Incoming>) -> impl Future<Output = Response<Body>> + Send;
+}
+
+/// Where requests come from.
+#[derive(Debug)]
+pub(crate) enum Listener {
+    /// A Unix socket.
+    Unix(UnixListener),
+    /// A TCP port.
+    Tcp(TcpListener),
+}
+
+/// Why the Unix socket can't be had.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SocketError {
+    /// Another process answers there.
+    #[error("another process serves {0}")]
+    InUse(String),
+    /// The system says no.
+    #[error("{path}: {source}")]
+    System {
+        /// The socket.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl Listener {
+    /// Listen on a Unix socket that only its owner may use. Its folder is made, and a socket that a dead process left
+    /// behind is replaced.
+    pub(crate) fn unix(path: &Path) -> Result<Self, SocketError> {
+        let shown = path.to_string_lossy().into_owned();
+        if std::os::unix::net::UnixStream::connect(path).is_ok() {
+            return Err(SocketError::InUse(shown));
+        }
+        let bind = || {
+            if let Some(folder) = path.parent() {
+                fs::create_dir_all(folder)?;
+            }
+            // Bound under another name first: under its own it must never be seen with wider permissions.
+            let mut name = path.file_name().unwrap_or_default().to_owned();
+            name.push(format!(".{}", std::process::id()));
+            let temporary = path.with_file_name(name);
+            let _ = fs::remove_file(&temporary);
+            let listener = UnixListener::bind(&temporary)?;
+            fs::set_permissions(&temporary, fs::Permissions::from_mode(0o600))?;
+            fs::rename(&temporary, path)?;
+            Ok(listener)
+        };
+        bind().map(Self::Unix).map_err(|source| SocketError::System { path: shown, source })
+    }
+}
+
+/// Serve until the future is dropped. Failures to accept are tried again.
+pub(crate) async fn serve<S: Service>(listener: Listener, service: Arc<S>) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        let service = Arc::clone(&service);
+        let accepted = match &listener {
+            Listener::Unix(listener) => listener.accept().await.map(|(stream, _)| {
+                tokio::spawn(async move {
+                    converse(stream, service).await;
+                    drop(place);
+                });
+            }),
+            Listener::Tcp(listener) => listener.accept().await.map(|(stream, _)| {
+                tokio::spawn(async move {
+                    converse(stream, service).await;
+                    drop(place);
+                });
+            }),
+        };
+        if accepted.is_err() {
+            // Out of descriptors, most likely: others have to close first.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+}
+
+async fn converse<S: Service>(stream: impl AsyncRead + AsyncWrite + Unpin, service: Arc<S>) {
+    let answer = service_fn(move |request| {
+        let service = Arc::clone(&service);
+        async move { Ok::<_, Infallible>(service.answer(request).await) }
+    });
+    let connection = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(PATIENCE)
+        .serve_connection(TokioIo::new(stream), answer);
+    // A client that goes away in the middle of an answer is no fault of ours.
+    let _ = connection.await;
+}
+
+/// A JSON answer.
+pub(crate) fn json(status: StatusCode, value: &impl Serialize) -> Response<Body> {
+    match serde_json::to_vec(value) {
+        Ok(text) => with_type(status, Either::Left(Full::new(text.into()))),
+        Err(error) => failure(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+    }
+}
+
+/// An answer that says what is wrong with the question.
+pub(crate) fn failure(status: StatusCode, error: impl Into<String>) -> Response<Body> {
+    let text = serde_json::to_vec(&Failure { error: error.into() }).unwrap_or_default();
+    with_type(status, Either::Left(Full::new(text.into())))
+}
+
+/// A JSON answer in chunks.
+pub(crate) fn chunks(body: Channel<Bytes, Infallible>) -> Response<Body> {
+    with_type(StatusCode::OK, Either::Right(body))
+}
+
+fn with_type(status: StatusCode, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_socket_is_its_owners_and_replaces_a_dead_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("deep/er/p.sock");
+        let first = Listener::unix(&path).unwrap();
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert!(matches!(Listener::unix(&path), Err(SocketError::InUse(_))));
+        drop(first);
+        assert!(path.exists(), "a dead process leaves its socket behind");
+        Listener::unix(&path).unwrap();
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+}

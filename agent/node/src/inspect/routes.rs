@@ -1,0 +1,229 @@
+//! `/v1/routes`: a table, family or prefix, page by page.
+//!
+//! The answer is a JSON array with one route a line, so that a reader can begin before the end and holds one line at a
+//! time. Pages are read as fast as the reader takes them; what changes meanwhile is seen before or after the change.
+
+use std::borrow::Cow;
+use std::convert::Infallible;
+use std::net::IpAddr;
+
+use bgp_core::peer_key::PeerKey;
+use bgp_core::query::{RouteQuery, RouteTable};
+use bgp_core::{Asn, Family, Nlri};
+use bgp_net::{Handle, Stopped};
+use bytes::Bytes;
+use http_body_util::channel::{Channel, Sender};
+use hyper::{Response, StatusCode};
+
+use super::answer::Route;
+use super::http::{Body, chunks, failure};
+
+/// Chunks are sent when they have grown to this.
+const CHUNK: usize = 32 << 10;
+
+/// What is asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Question {
+    table: Table,
+    families: Vec<Family>,
+    prefix: Option<Nlri>,
+    neighbor: Option<String>,
+}
+
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+enum Table {
+    #[default]
+    LocRib,
+    AdjRibIn,
+    AdjRibOut,
+}
+
+/// Answer a question, given as the query of a URI.
+pub(super) async fn answer(speaker: &Handle, query: &str) -> Response<Body> {
+    let question = match Question::parse(query) {
+        Ok(question) => question,
+        Err(error) => return failure(StatusCode::BAD_REQUEST, error),
+    };
+    let tables = match tables(speaker, &question).await {
+        Ok(Ok(tables)) => tables,
+        Ok(Err(error)) => return failure(StatusCode::BAD_REQUEST, error),
+        Err(Stopped) => return super::stopped(),
+    };
+    let Ok((asn, _)) = speaker.ask(|speaker, _| speaker.identity()).await else { return super::stopped() };
+    let (sender, body) = Channel::new(4);
+    let speaker = speaker.clone();
+    tokio::spawn(async move {
+        // A reader that goes away ends it.
+        let _ = stream(&speaker, asn, &question, tables, sender).await;
+    });
+    chunks(body)
+}
+
+impl Question {
+    fn parse(query: &str) -> Result<Self, String> {
+        let mut question = Self::default();
+        let mut family = None;
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let value = decode(value);
+            if value.is_empty() {
+                continue;
+            }
+            match key {
+                "table" => {
+                    question.table = match &*value {
+                        "loc-rib" => Table::LocRib,
+                        "adj-rib-in" => Table::AdjRibIn,
+                        "adj-rib-out" => Table::AdjRibOut,
+                        _ => {
+                            return Err(format!(
+                                "no table \"{value}\": there are loc-rib, adj-rib-in and adj-rib-out"
+                            ));
+                        }
+                    };
+                }
+                "family" => family = Some(value.into_owned()),
+                "prefix" => question.prefix = Some(value.parse().map_err(|error| format!("{error}"))?),
+                "neighbor" => question.neighbor = Some(value.into_owned()),
+                _ => {
+                    return Err(format!(
+                        "unknown parameter \"{key}\": there are table, family, prefix and neighbor"
+                    ));
+                }
+            }
+        }
+        question.families = match (family.as_deref(), &question.prefix) {
+            (None, None) => vec![Family::Ipv4Unicast],
+            (Some("all"), None) => Family::ALL.to_vec(),
+            (None | Some("all"), Some(prefix)) => vec![prefix.family()],
+            (Some(name), prefix) => {
+                let family: Family = name.parse().map_err(|error| format!("{error}"))?;
+                if let Some(prefix) = prefix.filter(|prefix| prefix.family() != family) {
+                    return Err(format!("{prefix} is not of family {family}"));
+                }
+                vec![family]
+            }
+        };
+        if question.table == Table::LocRib && question.neighbor.is_some() {
+            return Err("loc-rib belongs to no neighbor: ask for adj-rib-in or adj-rib-out".into());
+        }
+        Ok(question)
+    }
+}
+
+/// `%25` and the like.
+fn decode(text: &str) -> Cow<'_, str> {
+    if !text.contains('%') {
+        return Cow::Borrowed(text);
+    }
+    let mut octets = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let digits =
+            tail.get(..2).filter(|_| *first == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(octet) => {
+                octets.push(octet);
+                rest = tail.get(2..).unwrap_or_default();
+            }
+            None => {
+                octets.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    Cow::Owned(String::from_utf8_lossy(&octets).into_owned())
+}
+
+/// The tables to read, each with the neighbour it belongs to.
+async fn tables(
+    speaker: &Handle,
+    question: &Question,
+) -> Result<Result<Vec<(RouteTable, Option<PeerKey>)>, String>, Stopped> {
+    let make = match question.table {
+        Table::LocRib => return Ok(Ok(vec![(RouteTable::LocRib, None)])),
+        Table::AdjRibIn => RouteTable::AdjRibIn,
+        Table::AdjRibOut => RouteTable::AdjRibOut,
+    };
+    let mut keys: Vec<PeerKey> = speaker.peers().await?.iter().map(|peer| peer.key).collect();
+    keys.sort_unstable();
+    if let Some(wanted) = &question.neighbor {
+        let address: Option<IpAddr> = wanted.parse().ok();
+        keys.retain(|key| address == Some(key.address) || *wanted == key.to_string());
+        if keys.is_empty() {
+            return Ok(Err(format!("no neighbor {wanted}: `peregrine peers` lists them")));
+        }
+    }
+    Ok(Ok(keys.into_iter().map(|key| (make(key), Some(key))).collect()))
+}
+
+/// The reader is gone, or the speaker has stopped.
+struct Ended;
+
+async fn stream(
+    speaker: &Handle,
+    asn: Asn,
+    question: &Question,
+    tables: Vec<(RouteTable, Option<PeerKey>)>,
+    mut sender: Sender<Bytes, Infallible>,
+) -> Result<(), Ended> {
+    let mut chunk = Vec::with_capacity(CHUNK + CHUNK / 4);
+    let mut lead: &[u8] = b"[\n";
+    for (table, neighbor) in tables {
+        let neighbor = neighbor.map(|key| key.to_string());
+        for family in question.families.iter().copied() {
+            let query = RouteQuery { table: table.clone(), family, prefix: question.prefix };
+            let mut routes = speaker.routes(query);
+            // A peer that went away in the meantime has no routes.
+            while let Ok(Some(entry)) = routes.next().await {
+                chunk.extend_from_slice(lead);
+                lead = b",\n";
+                let route = Route::new(asn, neighbor.as_deref(), &entry);
+                serde_json::to_writer(&mut chunk, &route).map_err(|_| Ended)?;
+                if chunk.len() >= CHUNK {
+                    let full = std::mem::replace(&mut chunk, Vec::with_capacity(CHUNK + CHUNK / 4));
+                    sender.send_data(full.into()).await.map_err(|_| Ended)?;
+                }
+            }
+        }
+    }
+    chunk.extend_from_slice(if lead == b"[\n" { b"[]\n" } else { b"\n]\n" });
+    sender.send_data(chunk.into()).await.map_err(|_| Ended)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions() {
+        let parse = |text| Question::parse(text).unwrap();
+        assert_eq!(parse("").families, [Family::Ipv4Unicast]);
+        assert_eq!(parse("family=all").families, Family::ALL);
+        assert_eq!(parse("prefix=2001:db8::/32").families, [Family::Ipv6Unicast]);
+        assert_eq!(parse("family=all&prefix=10.0.0.0/8").families, [Family::Ipv4Unicast]);
+        let question = parse("table=adj-rib-out&neighbor=fe80::1%252&family=&prefix=");
+        assert_eq!((question.table, question.neighbor.as_deref()), (Table::AdjRibOut, Some("fe80::1%2")));
+    }
+
+    #[test]
+    fn bad_questions_are_answered_in_words() {
+        let cases = [
+            ("table=fib", "no table \"fib\": there are loc-rib, adj-rib-in and adj-rib-out"),
+            ("family=ipv5", "unknown address family \"ipv5\" (known: ipv4-unicast, ipv6-unicast)"),
+            ("prefix=10.0.0.1/8", "10.0.0.1/8 has host bits set, did you mean 10.0.0.0/8?"),
+            ("family=ipv6-unicast&prefix=10.0.0.0/8", "10.0.0.0/8 is not of family ipv6-unicast"),
+            ("neighbor=192.0.2.1", "loc-rib belongs to no neighbor: ask for adj-rib-in or adj-rib-out"),
+            ("neighbour=1", "unknown parameter \"neighbour\": there are table, family, prefix and neighbor"),
+        ];
+        for (query, expected) in cases {
+            assert_eq!(Question::parse(query), Err(expected.to_owned()));
+        }
+    }
+
+    #[test]
+    fn percent_signs() {
+        assert_eq!(decode("a%2Fb%"), "a/b%");
+        assert_eq!(decode("%zz%4"), "%zz%4");
+    }
+}

@@ -1,0 +1,268 @@
+//! The file of `peregrine speaker`: what it says, as commands for the speaker.
+//!
+//! A mistake about the speaker as a whole, its sets or its policies is refused with all others, and nothing changes. A
+//! mistake in a neighbour stops only that neighbour; it is listed with its reason. Keys that a later release will serve
+//! are known and refused in words, so that nobody believes in a protection that isn't there.
+
+mod neighbor;
+mod policy;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use bgp_core::command::{Command, Origination, PeerConfig};
+use bgp_core::peer_key::PeerKey;
+use bgp_core::policy::{PolicyDef, PolicyName, PrefixRange, SetName};
+use bgp_wire::attr::{Community, LargeCommunity};
+use bgp_wire::{Asn, Nlri, RouterId};
+
+use crate::yaml::{Fields, Flaw, Flaws, Item, Line, Mistake, documents};
+
+/// What the file says.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SpeakerFile {
+    /// `asn`.
+    pub(crate) asn: Asn,
+    /// `router-id`.
+    pub(crate) router_id: RouterId,
+    /// `listen`.
+    pub(crate) listen: Vec<SocketAddr>,
+    /// `api`.
+    pub(crate) api: Option<PathBuf>,
+    /// `neighbors`, those without a mistake.
+    pub(crate) peers: BTreeMap<PeerKey, PeerConfig>,
+    /// `neighbors` with a mistake.
+    pub(crate) refused: Vec<RefusedNeighbor>,
+    /// `originate`.
+    pub(crate) originations: BTreeMap<Nlri, Origination>,
+    /// `sets.prefixes`.
+    pub(crate) prefix_sets: BTreeMap<SetName, Vec<PrefixRange>>,
+    /// `policies`.
+    pub(crate) policies: BTreeMap<PolicyName, PolicyDef>,
+}
+
+/// A neighbour that doesn't run, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RefusedNeighbor {
+    /// Its address as written; empty where there is none.
+    pub(crate) address: String,
+    /// What is wrong with it.
+    pub(crate) flaws: Vec<Flaw>,
+}
+
+impl SpeakerFile {
+    /// Read the text of a file.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the speaker as a whole, in the order of the file.
+    pub(crate) fn parse(text: &str) -> Result<Self, Vec<Flaw>> {
+        let flaws = Flaws::default();
+        let mut documents = documents(text).map_err(|error| {
+            let mistake = Mistake::Syntax { reason: error.to_string() };
+            vec![Flaw { line: error.line(), field: String::new(), mistake }]
+        })?;
+        if documents.len() > 1 {
+            let line = documents[1].line;
+            let mistake = Mistake::Shape { wanted: "one document", found: "a second one" };
+            return Err(vec![Flaw { line, field: String::new(), mistake }]);
+        }
+        let Some(document) = documents.pop() else {
+            let field = "asn".to_owned();
+            return Err(vec![Flaw { line: Line(1), field, mistake: Mistake::Missing }]);
+        };
+        let file = Self::decode(&Item::root(&document, &flaws), &flaws);
+        match file {
+            Some(file) if flaws.count() == 0 => Ok(file),
+            Some(_) | None => Err(flaws.into_vec()),
+        }
+    }
+
+    fn decode(root: &Item<'_>, flaws: &Flaws) -> Option<Self> {
+        let mut fields = root.fields()?;
+        let asn = fields.need("asn").and_then(|item| asn(&item));
+        let wanted = "a dotted quad such as 192.0.2.1";
+        let router_id = fields.need("router-id").and_then(|item| {
+            item.parse_with(wanted, |text| text.parse().ok().filter(|id| *id != RouterId(0)))
+        });
+        let listen = fields.take("listen").map(|item| item.list()).unwrap_or_default();
+        let listen =
+            listen.iter().filter_map(|item| item.parse("an address with a port, such as 192.0.2.1:179"));
+        let listen = listen.collect();
+        let api = fields.take("api").and_then(|item| item.text()).map(PathBuf::from);
+        let require_policy = fields.take("require-policy").and_then(|item| item.boolean()).unwrap_or(true);
+        later(
+            &mut fields,
+            &[
+                ("enforce-first-as", "false", "leave it false"),
+                ("multipath", "1", "leave it 1"),
+                ("cluster-id", "", "route reflection comes later; leave it out"),
+                ("graceful-restart", "", "leave it out"),
+            ],
+        );
+
+        let sets = policy::decode_sets(fields.take("sets"));
+        let mut policies = BTreeMap::new();
+        for (name, item) in fields.take("policies").map(|item| item.entries()).unwrap_or_default() {
+            policies.extend(policy::decode_policy(&item, &sets).map(|def| (PolicyName::new(name), def)));
+        }
+        let originations = decode_originations(fields.take("originate"));
+        let known = neighbor::Known { asn: asn.unwrap_or_default(), require_policy, policies: &policies };
+        let (mut peers, mut refused) = (BTreeMap::new(), Vec::new());
+        for item in fields.take("neighbors").map(|item| item.list()).unwrap_or_default() {
+            // A list of its own, so that its mistakes stop nobody else.
+            let own = Flaws::default();
+            let (address, peer) = neighbor::decode(&item.with_flaws(&own), &known);
+            match peer {
+                Some((key, config)) if own.count() == 0 => {
+                    if peers.contains_key(&key) {
+                        own.add(
+                            item.line(),
+                            item.path(),
+                            Mistake::Conflict { rule: "another neighbour has this address and port" },
+                        );
+                        refused.push(RefusedNeighbor { address, flaws: own.into_vec() });
+                    } else {
+                        peers.insert(key, config);
+                    }
+                }
+                Some(_) | None => refused.push(RefusedNeighbor { address, flaws: own.into_vec() }),
+            }
+        }
+        fields.finish();
+        if flaws.count() > 0 {
+            return None;
+        }
+        let (asn, router_id) = (asn?, router_id?);
+        let prefix_sets = sets.prefixes;
+        Some(Self { asn, router_id, listen, api, peers, refused, originations, prefix_sets, policies })
+    }
+
+    /// The commands that bring a speaker from what an older file said to what this one says, in an order in which each
+    /// finds what it names. What both say alike is not mentioned.
+    pub(crate) fn commands_since(&self, old: Option<&Self>) -> Vec<Command> {
+        let mut commands = Vec::new();
+        if old.is_some_and(|old| (old.asn, old.router_id) != (self.asn, self.router_id)) {
+            commands.push(Command::PutIdentity { asn: self.asn, router_id: self.router_id });
+        }
+        let empty = Self { asn: self.asn, router_id: self.router_id, ..Self::empty() };
+        let old = old.unwrap_or(&empty);
+        for (name, ranges) in changed(&self.prefix_sets, &old.prefix_sets) {
+            commands.push(Command::PutPrefixSet(name.clone(), ranges.clone()));
+        }
+        for (name, def) in changed(&self.policies, &old.policies) {
+            commands.push(Command::PutPolicy(name.clone(), def.clone()));
+        }
+        for (nlri, origination) in changed(&self.originations, &old.originations) {
+            commands.push(Command::PutOrigination(*nlri, origination.clone()));
+        }
+        for (key, config) in changed(&self.peers, &old.peers) {
+            commands.push(Command::PutPeer(*key, config.clone()));
+        }
+        commands.extend(gone(&self.peers, &old.peers).map(|key| Command::DeletePeer(*key)));
+        commands.extend(
+            gone(&self.originations, &old.originations).map(|nlri| Command::DeleteOrigination(*nlri)),
+        );
+        commands.extend(gone(&self.policies, &old.policies).map(|name| Command::DeletePolicy(name.clone())));
+        commands.extend(
+            gone(&self.prefix_sets, &old.prefix_sets).map(|name| Command::DeletePrefixSet(name.clone())),
+        );
+        commands
+    }
+
+    fn empty() -> Self {
+        Self {
+            asn: Asn::ZERO,
+            router_id: RouterId(0),
+            listen: Vec::new(),
+            api: None,
+            peers: BTreeMap::new(),
+            refused: Vec::new(),
+            originations: BTreeMap::new(),
+            prefix_sets: BTreeMap::new(),
+            policies: BTreeMap::new(),
+        }
+    }
+}
+
+fn changed<'a, K: Ord, V: PartialEq>(
+    new: &'a BTreeMap<K, V>,
+    old: &'a BTreeMap<K, V>,
+) -> impl Iterator<Item = (&'a K, &'a V)> {
+    new.iter().filter(|(key, value)| old.get(key) != Some(value))
+}
+
+fn gone<'a, K: Ord, V>(new: &'a BTreeMap<K, V>, old: &'a BTreeMap<K, V>) -> impl Iterator<Item = &'a K> {
+    old.keys().filter(|key| !new.contains_key(key))
+}
+
+fn decode_originations(item: Option<Item<'_>>) -> BTreeMap<Nlri, Origination> {
+    let mut originations = BTreeMap::new();
+    for item in item.map(|item| item.list()).unwrap_or_default() {
+        let Some(mut fields) = item.fields() else { continue };
+        let prefix = fields.need("prefix").and_then(|item| prefix(&item));
+        let mut origination = Origination::default();
+        if let Some(hop) = fields.take("next-hop").filter(|hop| hop.text() != Some("self")) {
+            origination.next_hop = hop.parse("self, or an address such as 192.0.2.1");
+        }
+        origination.med = fields.take("med").and_then(|item| metric(&item));
+        origination.local_pref = fields.take("local-pref").and_then(|item| metric(&item));
+        for item in fields.take("communities").map(|item| item.list()).unwrap_or_default() {
+            match any_community(&item) {
+                Some(AnyCommunity::Standard(community)) => origination.communities.push(community.0),
+                Some(AnyCommunity::Large(LargeCommunity { global, local1, local2 })) => {
+                    origination.large_communities.push((global, local1, local2));
+                }
+                None => {}
+            }
+        }
+        fields.finish();
+        let Some(prefix) = prefix else { continue };
+        if originations.insert(prefix, origination).is_some() {
+            item.flaw(Mistake::Conflict { rule: "this prefix is originated twice" });
+        }
+    }
+    originations
+}
+
+/// A community of either size; the number of colons decides.
+#[derive(Copy, Clone, Debug)]
+enum AnyCommunity {
+    Standard(Community),
+    Large(LargeCommunity),
+}
+
+fn any_community(item: &Item<'_>) -> Option<AnyCommunity> {
+    item.parse_with("a community such as 65000:1, 65000:1:2 or no-export", |text| {
+        let standard = text.parse().ok().map(AnyCommunity::Standard);
+        standard.or_else(|| text.parse().ok().map(AnyCommunity::Large))
+    })
+}
+
+fn asn(item: &Item<'_>) -> Option<Asn> {
+    item.parse_with("an AS number such as 65000 or 6.10, not 0", |text| {
+        text.parse().ok().filter(|asn| *asn != Asn::ZERO)
+    })
+}
+
+fn metric(item: &Item<'_>) -> Option<u32> {
+    item.number("a number, 0 to 4294967295", 0..=u32::MAX)
+}
+
+fn prefix(item: &Item<'_>) -> Option<Nlri> {
+    item.parse("a prefix such as 203.0.113.0/24 without host bits")
+}
+
+/// Keys that a later release serves: known, and refused unless they say what is the case anyway.
+fn later(fields: &mut Fields<'_>, keys: &[(&'static str, &str, &'static str)]) {
+    for (key, neutral, remedy) in keys {
+        if let Some(item) = fields.take(key) {
+            if !item.is_scalar() || item.text() != Some(neutral) {
+                item.flaw(Mistake::Unsupported { remedy });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,220 @@
+use std::time::Duration;
+
+use bgp_core::command::{NextHopMode, Policy};
+use bgp_core::policy::{Act, Condition, Default as Otherwise, Flow, StatementDef};
+use bgp_core::session::{HoldTime, RemoteAsn};
+use bgp_wire::{Family, FamilySet};
+
+use super::*;
+
+const HEAD: &str = "asn: 65000\nrouter-id: 192.0.2.1\n";
+
+fn parse(rest: &str) -> SpeakerFile {
+    SpeakerFile::parse(&format!("{HEAD}{rest}")).unwrap()
+}
+
+fn flaws(rest: &str) -> Vec<String> {
+    let flaws = SpeakerFile::parse(&format!("{HEAD}{rest}")).unwrap_err();
+    flaws.iter().map(ToString::to_string).collect()
+}
+
+const WHOLE: &str = r#"
+listen: ["192.0.2.1:179", "[2001:db8::1]:179"]
+require-policy: true
+enforce-first-as: false
+multipath: 1
+api: /run/peregrine.sock
+neighbors:
+  - address: 192.0.2.2
+    asn: 65010
+    port: 1790
+    passive: true
+    local-address: 192.0.2.1
+    local-asn: { asn: 65100, no-prepend: true, replace-as: true }
+    families: [ipv4-unicast, ipv6-unicast]
+    hold-time: 30
+    connect-retry: 7
+    multihop: 64
+    ttl-security: 0
+    route-reflector-client: false
+    next-hop: self
+    allow-own-as: 0
+    import: POLICY
+    export: accept
+  - { address: "2001:db8::2", asn: internal }
+originate:
+  - { prefix: 203.0.113.0/24, next-hop: self, communities: ["65000:1", "65000:1:2"], med: 10 }
+sets:
+  prefixes: { own: ["203.0.113.0/24 le 32"] }
+  communities: { mark: ["65000:1", "65000:2"] }
+policies:
+  POLICY:
+    statements:
+      - { if: { prefixes: own, not: { community: mark } }, set: { local-pref: 200, prepend: { asn: 65000, count: 2 } }, then: accept }
+      - { if: { community: mark }, then: reject }
+    default: reject
+"#;
+
+#[test]
+fn the_whole_file() {
+    let file = parse(WHOLE);
+    assert_eq!(file.listen, ["192.0.2.1:179".parse().unwrap(), "[2001:db8::1]:179".parse().unwrap()]);
+    assert_eq!(file.refused, []);
+    let key: PeerKey = "192.0.2.2:1790".parse().unwrap();
+    let mut expected = PeerConfig::new(RemoteAsn::Is(Asn(65010)));
+    expected.passive = true;
+    expected.local_address = Some("192.0.2.1".parse().unwrap());
+    expected.local_asn = Some(Asn(65100));
+    expected.families = FamilySet::ALL;
+    expected.hold_time = HoldTime::new(30).unwrap();
+    expected.connect_retry = Duration::from_secs(7);
+    expected.multihop_ttl = Some(64);
+    expected.next_hop = NextHopMode::SelfAddress;
+    expected.import = Policy::Named("POLICY".into());
+    assert_eq!(file.peers[&key], expected);
+
+    let inner = &file.peers[&"2001:db8::2".parse().unwrap()];
+    assert_eq!((&inner.import, &inner.export), (&Policy::Accept, &Policy::Accept));
+    assert_eq!(inner.families, FamilySet::only(Family::Ipv4Unicast));
+
+    let route = &file.originations[&"203.0.113.0/24".parse().unwrap()];
+    assert_eq!(route.communities, [65000 << 16 | 1]);
+    assert_eq!(route.large_communities, [(65000, 1, 2)]);
+    assert_eq!((route.med, route.next_hop), (Some(10), None));
+
+    let not = |low| Condition::Not(Box::new(Condition::Community(Community::new(65000, low))));
+    let reject = |low| StatementDef {
+        when: vec![Condition::Community(Community::new(65000, low))],
+        apply: vec![],
+        then: Flow::Reject,
+    };
+    let policy = PolicyDef {
+        statements: vec![
+            StatementDef {
+                when: vec![Condition::PrefixSet("own".into()), not(1), not(2)],
+                apply: vec![Act::SetLocalPref(200), Act::Prepend(Asn(65000), 2)],
+                then: Flow::Accept,
+            },
+            reject(1),
+            reject(2),
+        ],
+        default: Otherwise::Reject,
+    };
+    assert_eq!(file.policies[&"POLICY".into()], policy);
+}
+
+#[test]
+fn without_a_policy_external_neighbours_exchange_nothing_unless_told_so() {
+    let neighbors = "neighbors: [{ address: 192.0.2.2, asn: 65010 }, { address: 192.0.2.3, asn: 65000 }]\n";
+    let policies = |file: &SpeakerFile| -> Vec<Policy> {
+        file.peers.values().flat_map(|peer| [peer.import.clone(), peer.export.clone()]).collect()
+    };
+    let (accept, reject) = (Policy::Accept, Policy::Reject);
+    assert_eq!(policies(&parse(neighbors)), [reject.clone(), reject, accept.clone(), accept.clone()]);
+    let open = parse(&format!("require-policy: false\n{neighbors}"));
+    assert_eq!(policies(&open), vec![accept; 4]);
+}
+
+#[test]
+fn mistakes_about_the_whole_are_all_named() {
+    let found = flaws(
+        "lsten: []\nmultipath: 8\nenforce-first-as: true\noriginate: [{prefix: 203.0.113.1/24}]\n\
+         policies: {p: {statements: [{if: {prefixes: owm}, then: drop}], default: reject}}\n\
+         sets: {prefixes: {own: [10.0.0.0/8 le 40]}, as-paths: {a: []}}\n",
+    );
+    assert_eq!(
+        found,
+        [
+            "line 3: lsten: unknown field; did you mean \"listen\"?",
+            "line 4: multipath: is not supported by this release; leave it 1",
+            "line 5: enforce-first-as: is not supported by this release; leave it false",
+            "line 6: originate[0].prefix: must be a prefix such as 203.0.113.0/24 without host bits, not \"203.0.113.1/24\"",
+            "line 7: policies.p.statements[0].if.prefixes: there is no \"owm\"; did you mean \"own\"?",
+            "line 7: policies.p.statements[0].then: must be accept, reject or next, not \"drop\"",
+            "line 8: sets.prefixes.own[0]: must be a prefix with bounds of lengths if need be, such as 10.0.0.0/8 or \
+             10.0.0.0/8 ge 16 le 24, not \"10.0.0.0/8 le 40\"",
+            "line 8: sets.as-paths: is not supported by this release; leave it out; conditions on AS paths come later",
+        ]
+    );
+    let nothing: Vec<_> = SpeakerFile::parse("").unwrap_err().iter().map(ToString::to_string).collect();
+    assert_eq!(nothing, ["line 1: asn: is required"]);
+    let syntax = SpeakerFile::parse("asn: [").unwrap_err();
+    assert_eq!(syntax.len(), 1);
+}
+
+#[test]
+fn a_bad_neighbour_does_not_stop_the_others() {
+    let file = parse(
+        "neighbors:\n- { address: 192.0.2.2, asn: 65010 }\n- { address: 192.0.2.300, asn: 65010 }\n\
+         - { address: 192.0.2.4 }\n- { address: 192.0.2.5, asn: 65010, md5-password-file: /x, import: NONE, hold-tme: 9 }\n\
+         - { address: 192.0.2.2, asn: 65011 }\n- { address: 192.0.2.6, asn: 65010, hold-time: 2, families: [ipv4-vpn] }\n",
+    );
+    assert_eq!(file.peers.len(), 1);
+    let refused: Vec<(&str, Vec<String>)> = file
+        .refused
+        .iter()
+        .map(|refused| (&*refused.address, refused.flaws.iter().map(ToString::to_string).collect()))
+        .collect();
+    let expected: [(&str, &[&str]); 5] = [
+        (
+            "192.0.2.300",
+            &[
+                "line 5: neighbors[1].address: must be an address such as 192.0.2.2, or fe80::1%2 with the index of an \
+             interface, not \"192.0.2.300\"",
+            ],
+        ),
+        ("192.0.2.4", &["line 6: neighbors[2].asn: is required"]),
+        (
+            "192.0.2.5",
+            &[
+                "line 7: neighbors[3].import: there is no \"NONE\"",
+                "line 7: neighbors[3].md5-password-file: is not supported by this release; leave it out; passwords come later",
+                "line 7: neighbors[3].hold-tme: unknown field; did you mean \"hold-time\"?",
+            ],
+        ),
+        ("192.0.2.2", &["line 8: neighbors[4]: another neighbour has this address and port"]),
+        (
+            "192.0.2.6",
+            &[
+                "line 9: neighbors[5].families[0]: is not supported by this release; use ipv4-unicast or ipv6-unicast",
+                "line 9: neighbors[5].families: must be at least one family, not none",
+                "line 9: neighbors[5].hold-time: must be seconds: 0, or 3 to 65535, not \"2\"",
+            ],
+        ),
+    ];
+    for ((address, flaws), (expected_address, expected_flaws)) in refused.iter().zip(expected) {
+        assert_eq!(*address, expected_address);
+        assert_eq!(flaws, expected_flaws);
+    }
+    assert_eq!(refused.len(), expected.len());
+}
+
+#[test]
+fn commands_say_only_what_changed_in_an_order_that_works() {
+    let old = parse(WHOLE);
+    let all = old.commands_since(None);
+    let kinds: Vec<_> =
+        all.iter().map(|command| format!("{command:?}").split('(').next().unwrap().to_owned()).collect();
+    assert_eq!(kinds, ["PutPrefixSet", "PutPolicy", "PutOrigination", "PutPeer", "PutPeer"]);
+    assert_eq!(old.commands_since(Some(&old)), []);
+
+    let mut new = old.clone();
+    let (gone, kept) = (*new.peers.keys().next().unwrap(), *new.peers.keys().last().unwrap());
+    new.peers.remove(&gone);
+    let peer = new.peers.get_mut(&kept).unwrap();
+    peer.passive = true;
+    let peer = peer.clone();
+    new.policies.clear();
+    new.prefix_sets.clear();
+    new.router_id = RouterId(7);
+    assert_eq!(
+        new.commands_since(Some(&old)),
+        [
+            Command::PutIdentity { asn: Asn(65000), router_id: RouterId(7) },
+            Command::PutPeer(kept, peer),
+            Command::DeletePeer(gone),
+            Command::DeletePolicy("POLICY".into()),
+            Command::DeletePrefixSet("own".into()),
+        ]
+    );
+}

@@ -1,0 +1,25 @@
+//! BGPConfiguration objects → `Event::BgpConfig`.
+
+use agent_core::event::{Change, Event};
+use agent_core::model::{self, BgpConfigName, PeerPort};
+use bgp_core::Asn;
+
+use crate::crd::{BgpConfiguration, ObjectName};
+
+/// `None` for names that mean nothing, which reading the object has reported.
+pub(super) fn key(name: &ObjectName) -> Option<BgpConfigName> {
+    BgpConfigName::parse(name.as_str())
+}
+
+pub(super) fn value(config: &BgpConfiguration) -> model::BgpConfig {
+    model::BgpConfig {
+        mesh: config.mesh,
+        asn: config.as_number.map(Asn),
+        listen_port: config.listen_port.map(PeerPort),
+        mesh_password: config.mesh_password.is_some(),
+    }
+}
+
+pub(super) fn event(change: Change<BgpConfigName, model::BgpConfig>) -> Event {
+    Event::BgpConfig(change)
+}
