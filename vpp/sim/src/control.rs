@@ -15,6 +15,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
@@ -31,6 +32,9 @@ use tokio::task::JoinHandle;
 use crate::faults::Fault;
 use crate::server::handle::SimControl;
 use crate::server::listen;
+
+/// How long nothing is accepted after accepting failed, for example for want of descriptors.
+const RETRY: Duration = Duration::from_millis(10);
 
 /// The longest request body, in bytes.
 const BODY: usize = 1 << 20;
@@ -76,7 +80,7 @@ async fn accept(control: SimControl, listener: UnixListener) {
             }
             Err(error) => {
                 tracing::warn!(%error, "a control connection is not accepted");
-                tokio::task::yield_now().await;
+                tokio::time::sleep(RETRY).await;
             }
         }
     }

@@ -106,6 +106,29 @@ async fn a_hung_process_answers_when_it_goes_on() {
 }
 
 #[tokio::test]
+async fn a_hung_process_can_be_ended() {
+    let (_dir, sim) = sim();
+    let mut peer = Peer::greeted(sim.socket()).await;
+    sim.hang(true);
+    sim.close().await;
+    assert!(peer.read().await.is_none());
+}
+
+#[tokio::test]
+async fn a_process_starts_again_after_its_death_when_asked_to() {
+    let dir = tempfile::tempdir().unwrap();
+    let sim = Sim::builder(dir.path().join("api.sock")).respawn(true).spawn().unwrap();
+    let mut peer = Peer::greeted(sim.socket()).await;
+    let mut endless = [0; 17];
+    endless[8..12].copy_from_slice(&u32::MAX.to_be_bytes());
+    peer.send_raw(&endless).await;
+    assert!(peer.read().await.is_none());
+    let stats = sim.until(|stats| stats.generation == 2).await;
+    assert!(stats.alive && sim.death().is_some());
+    assert!(Peer::greeted(sim.socket()).await.read_to_ping().await.is_empty());
+}
+
+#[tokio::test]
 async fn a_process_that_is_down_has_no_socket() {
     let (_dir, sim) = sim();
     let mut peer = Peer::greeted(sim.socket()).await;

@@ -16,6 +16,9 @@ use crate::state::path::{self, Path};
 use crate::state::sources::API;
 use crate::vpp::{Cx, Death};
 
+/// Bytes of the details of a route with one path, header included.
+const USUAL_DETAILS: usize = frame::HEADER + 34 + size_of::<Path>();
+
 /// With and without source.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Version {
@@ -145,7 +148,9 @@ fn dump(
     payload.get(table_at + 68)?;
     cx.answer_each(|out, state, head| {
         let Some(table) = state.fib.table(af, id) else { return };
-        for route in state.fib.list(af, table, source) {
+        let routes = state.fib.list(af, table, source);
+        out.reserve(routes.size_hint().1.unwrap_or(0) * USUAL_DETAILS);
+        for route in routes {
             frame::push(out, |out| {
                 head(out);
                 push_route(out, af, id, &route, version);

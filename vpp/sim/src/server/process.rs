@@ -212,9 +212,7 @@ impl Process {
         output: &mut Vec<u8>,
         mut judged: bool,
     ) -> Step {
-        if self.life.borrow().hung {
-            return Step::Hang;
-        }
+        let hung = self.life.borrow().hung;
         let mut others = Vec::new();
         loop {
             let Inner { vpp: Some(vpp), faults, connections, requests, .. } = &mut **inner else {
@@ -223,6 +221,9 @@ impl Process {
             match connections.get_mut(&id) {
                 Some(connection) if !connection.closed => output.append(&mut connection.pending),
                 _ => return Step::Close,
+            }
+            if hung {
+                return Step::Hang;
             }
             if output.len() >= ENOUGH {
                 return Step::Again;
@@ -276,6 +277,10 @@ impl Process {
             match verdict {
                 Verdict::Drop(_) => {
                     output.truncate(before);
+                    // VPP's own doing: nothing leaks
+                    if let Some(own) = connections.get_mut(&id) {
+                        own.closed = true;
+                    }
                     return Step::Close;
                 }
                 Verdict::Restart(_) => {

@@ -529,3 +529,6 @@ fn built_in(af: Af) -> Vec<([u8; 16], u8, SourceId, Path)> {
         ],
     }
 }
+
+#[cfg(test)]
+mod tests;

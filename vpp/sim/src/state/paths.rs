@@ -107,6 +107,12 @@ impl PathLists {
             }
         }
     }
+
+    /// How many lists there are.
+    #[cfg(test)]
+    pub(crate) fn in_use(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
 }
 
 /// Path lists as bytes, read again.
