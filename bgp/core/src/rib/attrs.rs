@@ -136,6 +136,12 @@ impl AttrStore {
         self.slots[id.index()].set.as_ref().expect("whoever names an attribute set holds it")
     }
 
+    /// The same, or `None` when nobody holds the number any more and no other set has got it.
+    #[must_use]
+    pub fn try_set(&self, id: AttrId) -> Option<&AttrSet> {
+        self.slots.get(id.index())?.set.as_ref()
+    }
+
     /// How many sets there are.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -6,7 +6,8 @@
 //! - [`source`], [`path`]: who a path came from, and the path itself
 //! - [`nexthop`]: reachability and cost of next hops, sets of next hops
 //! - [`changes`]: the version log, for readers that each go at their own pace
-//! - [`index`], [`pages`]: exact match and storage that grow without a copy
+//! - [`index`], [`pages`], [`key`]: exact match and storage that grow without a copy
+//! - [`walk`]: looking at everything in slices
 //! - [`trie`]: longest match, for sets and queries
 //! - [`event`]: what an embedder hears
 //!
@@ -18,19 +19,23 @@ pub mod changes;
 pub mod decision;
 pub mod event;
 pub mod index;
+pub mod key;
 pub mod nexthop;
 pub mod pages;
 pub mod path;
 pub mod source;
 pub mod table;
 pub mod trie;
+pub mod walk;
 
 pub use attrs::{AttrId, AttrSet, AttrStore, UpdateAttrs};
 pub use changes::CursorId;
 pub use decision::Rung;
 pub use event::{RibChange, RibEvent};
+pub use key::TableKey;
 pub use nexthop::{NextHopSet, NextHopState, NextHops};
 pub use pages::Pages;
 pub use path::{Path, PathRejected};
 pub use source::{PeerSource, SourceId, Sources};
-pub use table::{Accepted, Best, Context, DestId, Offer, Outcome, Review, Table, TableFull, TableKey};
+pub use table::{Accepted, Best, Context, DestId, Offer, Outcome, Review, Table, TableFull};
+pub use walk::Walk;

@@ -6,22 +6,26 @@
 //!
 //! *Never:* allocates per prefix, knows a session, or runs policy: paths arrive with their verdict.
 
-use std::fmt;
-use std::hash::BuildHasher;
+mod dest;
+mod review;
+
 use std::net::{IpAddr, Ipv4Addr};
 
-use bgp_wire::{Ipv4Prefix, Ipv6Prefix, NlriKey, RouterId};
+use bgp_wire::RouterId;
 use foldhash::quality::FixedState;
 use smallvec::SmallVec;
 
 use super::attrs::{AttrId, AttrStore};
-use super::changes::{ChangeLog, CursorId, Versions};
+use super::changes::{ChangeLog, CursorId};
 use super::decision::{self, Candidate, DEFAULT_LOCAL_PREF, Rung};
 use super::index::Index;
+use super::key::TableKey;
 use super::nexthop::{NextHopSet, UNREACHABLE};
-use super::pages::Pages;
 use super::path::{EQUAL, Path, PathRejected};
 use super::source::{SourceId, Sources};
+use dest::{BEST, DEAD, Dest, Dests, FIRST, NO_BEST, Overflow};
+
+pub use review::Review;
 
 /// A destination of one table. The number is given out again some time after the destination has lost its last path
 /// and every reader of the changes has passed that.
@@ -39,59 +43,6 @@ impl DestId {
     #[must_use]
     pub const fn from_index(ix: usize) -> Self {
         Self(ix as u32)
-    }
-}
-
-/// A key that a table can store: split into whole words and the length, so that no octet is lost to padding.
-pub trait TableKey: NlriKey {
-    /// All of the key but its length.
-    type Bits: Copy + Clone + Default + Eq + fmt::Debug;
-
-    /// The key in two parts.
-    fn split(self) -> (Self::Bits, u8);
-
-    /// The key of two parts that [`TableKey::split`] gave.
-    fn join(bits: Self::Bits, len: u8) -> Self;
-
-    /// The hash of the key of these two parts.
-    fn hash_parts(bits: Self::Bits, len: u8, hasher: &FixedState) -> u64;
-}
-
-impl TableKey for Ipv4Prefix {
-    type Bits = u32;
-
-    #[inline]
-    fn split(self) -> (u32, u8) {
-        (self.addr(), self.len())
-    }
-
-    #[inline]
-    fn join(bits: u32, len: u8) -> Self {
-        Self::new(bits, len).expect("the length came from a prefix")
-    }
-
-    #[inline]
-    fn hash_parts(bits: u32, len: u8, hasher: &FixedState) -> u64 {
-        hasher.hash_one(u64::from(bits) << 8 | u64::from(len))
-    }
-}
-
-impl TableKey for Ipv6Prefix {
-    type Bits = [u64; 2];
-
-    #[inline]
-    fn split(self) -> ([u64; 2], u8) {
-        ([(self.addr() >> 64) as u64, self.addr() as u64], self.len())
-    }
-
-    #[inline]
-    fn join([high, low]: [u64; 2], len: u8) -> Self {
-        Self::new(u128::from(high) << 64 | u128::from(low), len).expect("the length came from a prefix")
-    }
-
-    #[inline]
-    fn hash_parts(bits: [u64; 2], len: u8, hasher: &FixedState) -> u64 {
-        hasher.hash_one((bits, len))
     }
 }
 
@@ -162,42 +113,6 @@ pub struct Table<K: TableKey> {
     freed: Vec<u32>,
 }
 
-#[derive(Clone, Debug, Default)]
-struct Dest<B> {
-    bits: B,
-    len: u8,
-    state: u8,
-    /// Bits 32 to 47 of the version.
-    version_high: u16,
-    version_low: u32,
-    /// The best path, if there is one; any path otherwise. `pre` is absent if there is no path.
-    first: Path,
-}
-
-const _: () = assert!(size_of::<Dest<u32>>() == 36);
-
-/// `Dest::state`: the number is not in use; `first.next` is the next such number plus one.
-const DEAD: u8 = 0;
-/// There is no best path; without any path this is a tombstone.
-const NO_BEST: u8 = 1;
-/// There is a best path, decided by `Rung::ALL[state - BEST]`.
-const BEST: u8 = 2;
-
-#[derive(Debug)]
-struct Dests<K: TableKey> {
-    pages: Pages<Dest<K::Bits>, 1024>,
-    /// The first dead number plus one, or 0.
-    free: u32,
-    tombstones: usize,
-}
-
-/// Paths that are not the first of their destination.
-#[derive(Debug, Default)]
-struct Overflow {
-    paths: Pages<Path, 1024>,
-    free: u32,
-}
-
 /// Candidates of one destination with their place in its chain.
 type Candidates = SmallVec<[Candidate; 4]>;
 
@@ -206,7 +121,7 @@ impl<K: TableKey> Table<K> {
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
-            dests: Dests { pages: Pages::new(), free: 0, tombstones: 0 },
+            dests: Dests::new(),
             more: Overflow::default(),
             index: Index::new(),
             hasher: FixedState::with_seed(seed),
@@ -243,10 +158,11 @@ impl<K: TableKey> Table<K> {
     }
 
     /// Fetches what [`Table::announce`] and [`Table::withdraw`] will look at for these keys, all at once instead of one
-    /// after the other. Changes nothing but the time they take: worth it for the prefixes of one UPDATE.
-    pub fn prefetch(&self, keys: &[K]) {
-        let places: SmallVec<[Option<u32>; 16]> =
-            keys.iter().map(|&key| self.index.peek(self.hash(key))).collect();
+    /// after the other. Changes nothing but the time they take: worth it for the prefixes of an UPDATE, some 16 at a
+    /// time.
+    pub fn prefetch(&self, keys: impl IntoIterator<Item = K>) {
+        let places = keys.into_iter().map(|key| self.index.peek(self.hash(key)));
+        let places: SmallVec<[Option<u32>; 16]> = places.collect();
         let states = places.iter().flatten().map(|&id| self.dests.pages[id as usize].state);
         std::hint::black_box(states.fold(0, |all, state| all ^ state));
     }
@@ -402,94 +318,6 @@ impl<K: TableKey> Table<K> {
     }
 }
 
-/// Reviews.
-impl<K: TableKey> Table<K> {
-    /// Looks at up to `budget` more destinations: removes paths that are no longer valid (see
-    /// [`Sources::peer_lost`]) and decides again where the cost of a next hop changed. Each path removed is reported
-    /// with whether it had been accepted. True when the review has ended.
-    pub fn review_step(
-        &mut self,
-        review: &mut Review,
-        budget: usize,
-        cx: &mut Context<'_>,
-        mut removed: impl FnMut(SourceId, Accepted),
-    ) -> bool {
-        for _ in 0..budget {
-            let Some(at) = review.step(self.len_ids()) else { break };
-            let id = at as u32;
-            let stale: SmallVec<[SourceId; 4]> = self
-                .paths(DestId(id))
-                .filter(|path| !cx.sources.is_valid(path.source, path.epoch))
-                .map(|path| path.source)
-                .collect();
-            for source in stale {
-                if let Some(accepted) = self.take(id, source, cx).had {
-                    removed(source, accepted);
-                }
-            }
-            let moved =
-                |path: &Path, since| path.post.is_some_and(|post| cx.attrs.cost_changed_after(post, since));
-            if let Some(since) = review.costs_since
-                && self.paths(DestId(id)).any(|path| moved(path, since))
-            {
-                let before = self.best_of(id);
-                self.decide(id, before, false, cx);
-            }
-        }
-        review.is_done()
-    }
-}
-
-/// A walk over a table in slices, after a neighbour was lost or the way to a next hop changed. One walk serves any
-/// number of such reasons.
-#[derive(Debug, Default)]
-pub struct Review {
-    under_way: bool,
-    next: usize,
-    /// The walk is a circle that ends here.
-    stop_at: usize,
-    wrapped: bool,
-    /// Decide again where the cost of a next hop changed after this generation.
-    costs_since: Option<u64>,
-}
-
-impl Review {
-    /// Every path that is no longer valid is to be removed. A walk under way looks at everything once more.
-    pub fn begin(&mut self) {
-        self.costs_since = self.costs_since.filter(|_| self.under_way);
-        self.under_way = true;
-        self.stop_at = self.next;
-        self.wrapped = false;
-    }
-
-    /// The same, and paths are to be compared again whose next hop changed after `generation` of [`super::NextHops`].
-    pub fn begin_costs(&mut self, generation: u64) {
-        self.begin();
-        self.costs_since = Some(self.costs_since.map_or(generation, |earlier| earlier.min(generation)));
-    }
-
-    /// Whether there is nothing left to look at.
-    #[must_use]
-    pub fn is_done(&self) -> bool {
-        !self.under_way
-    }
-
-    /// The next index to look at, below `len`.
-    fn step(&mut self, len: usize) -> Option<usize> {
-        if self.under_way && self.next >= len {
-            self.next = 0;
-            self.under_way = !self.wrapped && self.stop_at > 0;
-            self.wrapped = true;
-        }
-        if len == 0 || self.wrapped && self.next >= self.stop_at {
-            self.under_way = false;
-        }
-        let at = self.under_way.then_some(self.next)?;
-        self.next += 1;
-        Some(at)
-    }
-}
-
 /// The parts.
 impl<K: TableKey> Table<K> {
     #[inline]
@@ -509,15 +337,12 @@ impl<K: TableKey> Table<K> {
 
     /// A destination for a key that has none: a tombstone, to be filled at once.
     fn add(&mut self, key: K, hash: u64) -> Result<u32, TableFull> {
-        let id = self.dests.allocate();
-        let (bits, len) = key.split();
-        self.dests.pages[id as usize] = Dest { bits, len, state: NO_BEST, ..Dest::default() };
+        let id = self.dests.add(key);
         let (dests, hasher) = (&self.dests, &self.hasher);
         if !self.index.insert(hash, id, |at| dests.hash(at, hasher)) {
             self.dests.give_back(id);
             return Err(TableFull);
         }
-        self.dests.tombstones += 1;
         Ok(id)
     }
 
@@ -561,7 +386,7 @@ impl<K: TableKey> Table<K> {
         } else {
             let first = &mut self.dests.pages[id as usize].first;
             new.next = first.next;
-            first.next = self.more.push(new) + 1;
+            first.next = self.more.push(new);
             hold(&new, cx.attrs);
         }
         let changed = self.decide(id, before, disturbed, cx);
@@ -702,7 +527,7 @@ impl<K: TableKey> Table<K> {
         None
     }
 
-    /// The path at a place in the chain: [`FIRST`], or a number in the overflow plus one.
+    /// The path at a place in the chain.
     fn path_mut(&mut self, id: u32, at: u32) -> &mut Path {
         match at {
             FIRST => &mut self.dests.pages[id as usize].first,
@@ -728,90 +553,7 @@ impl<K: TableKey> Table<K> {
 
     fn free(&mut self, id: u32) {
         self.index.remove(self.dests.hash(id, &self.hasher), id);
-        self.dests.tombstones -= 1;
         self.dests.give_back(id);
-    }
-}
-
-/// The place of the first path in the chain of a destination.
-const FIRST: u32 = 0;
-
-impl<B> Dest<B> {
-    #[inline]
-    fn version(&self) -> u64 {
-        u64::from(self.version_high) << 32 | u64::from(self.version_low)
-    }
-
-    #[inline]
-    fn set_version(&mut self, seq: u64) {
-        self.version_high = (seq >> 32) as u16;
-        self.version_low = seq as u32;
-    }
-}
-
-impl<K: TableKey> Dests<K> {
-    #[inline]
-    fn key(&self, id: u32) -> K {
-        let dest = &self.pages[id as usize];
-        K::join(dest.bits, dest.len)
-    }
-
-    #[inline]
-    fn hash(&self, id: u32, hasher: &FixedState) -> u64 {
-        let dest = &self.pages[id as usize];
-        K::hash_parts(dest.bits, dest.len, hasher)
-    }
-
-    fn allocate(&mut self) -> u32 {
-        match self.free.checked_sub(1) {
-            Some(id) => {
-                self.free = self.pages[id as usize].first.next;
-                id
-            }
-            None => self.pages.push(Dest::default()) as u32,
-        }
-    }
-
-    fn give_back(&mut self, id: u32) {
-        let dest = &mut self.pages[id as usize];
-        dest.state = DEAD;
-        dest.first = Path { next: self.free, ..Path::default() };
-        self.free = id + 1;
-    }
-}
-
-impl<K: TableKey> Versions for Dests<K> {
-    #[inline]
-    fn version(&self, id: u32) -> u64 {
-        self.pages[id as usize].version()
-    }
-
-    fn is_tombstone(&self, id: u32) -> bool {
-        let dest = &self.pages[id as usize];
-        dest.state == NO_BEST && dest.first.pre.is_none()
-    }
-
-    fn any_tombstone(&self) -> bool {
-        self.tombstones > 0
-    }
-}
-
-impl Overflow {
-    fn push(&mut self, path: Path) -> u32 {
-        match self.free.checked_sub(1) {
-            Some(at) => {
-                self.free = self.paths[at as usize].next;
-                self.paths[at as usize] = path;
-                at
-            }
-            None => self.paths.push(path) as u32,
-        }
-    }
-
-    /// Frees the path at a place in a chain.
-    fn give_back(&mut self, place: u32) {
-        self.paths[place as usize - 1] = Path { next: self.free, ..Path::default() };
-        self.free = place;
     }
 }
 

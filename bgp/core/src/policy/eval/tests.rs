@@ -8,7 +8,7 @@ fn attrs(communities: &[Community], large: &[LargeCommunity]) -> AttrSet {
     AttrSet::new(&builder.build(), None, bgp_wire::attr::AttrFacts::default())
 }
 
-fn program(statements: Vec<(Vec<Condition>, Vec<Act>, Flow)>, default: super::Default) -> Program {
+fn program(statements: Vec<(Vec<Condition>, Vec<Act>, Flow)>, default: Default) -> Program {
     let statements =
         statements.into_iter().map(|(when, apply, then)| StatementDef { when, apply, then }).collect();
     compile(&"p".into(), &PolicyDef { statements, default }, &Sets::default()).unwrap()
@@ -21,7 +21,7 @@ fn route<'a>(prefix: &str, attrs: &'a AttrSet) -> Route<'a> {
 
 /// Whether a path with these attributes passes a policy that rejects exactly what meets the condition.
 fn meets(condition: Condition, prefix: &str, attrs: &AttrSet) -> bool {
-    let program = program(vec![(vec![condition], vec![], Flow::Reject)], super::Default::Accept);
+    let program = program(vec![(vec![condition], vec![], Flow::Reject)], Default::Accept);
     matches!(eval(&program, &route(prefix, attrs)), Verdict::Reject(Decider::Statement(1)))
 }
 
@@ -57,7 +57,7 @@ fn the_first_statement_that_decides_decides() {
             (vec![own()], vec![], Flow::Accept),
             (vec![], vec![], Flow::Next),
         ],
-        super::Default::Reject,
+        Default::Reject,
     );
     let (bare, marked) = (attrs(&[], &[]), attrs(&[MARK], &[]));
     let verdict = |prefix, attrs| eval(&program, &route(prefix, attrs));
@@ -94,7 +94,7 @@ fn acts_add_up_and_later_statements_see_them() {
                 Flow::Next,
             ),
         ],
-        super::Default::Accept,
+        Default::Accept,
     );
     let bare = attrs(&[], &[]);
     let Verdict::Accept(edits, Decider::Default) = eval(&program, &route("10.0.0.0/8", &bare)) else {
@@ -116,7 +116,7 @@ fn acts_add_up_and_later_statements_see_them() {
 fn a_community_that_is_there_is_not_added_again() {
     let program = program(
         vec![(vec![], vec![Act::AddCommunity(MARK), Act::AddLargeCommunity(LARGE)], Flow::Accept)],
-        super::Default::Reject,
+        Default::Reject,
     );
     let marked = attrs(&[MARK], &[LARGE]);
     let verdict = eval(&program, &route("10.0.0.0/8", &marked));
@@ -126,7 +126,7 @@ fn a_community_that_is_there_is_not_added_again() {
 #[test]
 fn a_constant_program_decides_by_default() {
     let bare = attrs(&[], &[]);
-    let program = Program::constant(super::Default::Reject);
+    let program = Program::constant(Default::Reject);
     assert_eq!(eval(&program, &route("::/0", &bare)), Verdict::Reject(Decider::Default));
     assert!(!program.depends_on_prefix() && !program.depends_on_neighbor());
 }

@@ -39,7 +39,7 @@ fn a_set_goes_with_its_last_holder_and_its_number_comes_back() {
     assert_eq!(store.len(), 1);
     let kept = store.set(id).clone();
     store.release(id, 1);
-    assert!(store.is_empty() && store.index.is_empty());
+    assert!(store.is_empty() && store.index.is_empty() && store.try_set(id).is_none());
     assert_eq!(intern(&mut store, 200, 1), id);
     assert_eq!(kept.facts().local_pref, Some(100), "who cloned a set keeps it");
 }
@@ -78,13 +78,14 @@ const MP_REACH: &[u8] = &[
 ];
 
 fn negotiated() -> Negotiated {
-    let mut negotiated = Negotiated::default();
-    negotiated.families = Family::ALL.into_iter().collect::<FamilySet>();
-    negotiated.four_octet = true;
-    negotiated.ebgp = true;
-    negotiated.remote_asn = Asn(65001);
-    negotiated.remote_router_id = RouterId(1);
-    negotiated
+    Negotiated {
+        families: Family::ALL.into_iter().collect::<FamilySet>(),
+        four_octet: true,
+        ebgp: true,
+        remote_asn: Asn(65001),
+        remote_router_id: RouterId(1),
+        ..Negotiated::default()
+    }
 }
 
 fn from_update(store: &mut AttrStore, body: &[u8]) -> Result<UpdateAttrs, WireError> {

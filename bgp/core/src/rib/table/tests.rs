@@ -2,7 +2,7 @@ use super::*;
 use crate::peer_key::PeerIx;
 use crate::rib::{NextHopState, PeerSource};
 use bgp_wire::attr::AttrFacts;
-use bgp_wire::{NextHop, PathId};
+use bgp_wire::{Ipv4Prefix, NextHop, PathId};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -282,24 +282,6 @@ fn a_decision_between_loss_and_review_does_not_count_the_lost_path() {
 }
 
 #[test]
-fn a_review_begun_again_sees_everything_again() {
-    let mut review = Review::default();
-    assert!(review.is_done() && review.step(10).is_none());
-    review.begin();
-    let seen: Vec<_> = std::iter::from_fn(|| review.step(4)).collect();
-    assert_eq!(seen, [0, 1, 2, 3]);
-    review.begin();
-    assert_eq!((review.step(4), review.step(4)), (Some(0), Some(1)));
-    review.begin();
-    // The table grows meanwhile.
-    let seen: Vec<_> = std::iter::from_fn(|| review.step(5)).collect();
-    assert_eq!(seen, [2, 3, 4, 0, 1]);
-    assert!(review.is_done());
-    review.begin();
-    assert_eq!((review.step(0), review.is_done()), (None, true));
-}
-
-#[test]
 fn readers_get_fewer_and_newer_answers() {
     let mut w = World::new(1);
     let (fast, slow) = (w.table.add_cursor(), w.table.add_cursor());
@@ -394,13 +376,6 @@ fn the_log_is_bounded_by_the_destinations() {
         }
     }
     assert_eq!(w.changes(_stuck).len(), 1000);
-}
-
-#[test]
-fn ipv6_keys_go_there_and_back() {
-    let key = Ipv6Prefix::new(0x2001_0db8_0000_0001_8000_0000_0000_0001, 128).unwrap();
-    let (bits, len) = key.split();
-    assert_eq!(<Ipv6Prefix as TableKey>::join(bits, len), key);
 }
 
 /// What a test does to a table.

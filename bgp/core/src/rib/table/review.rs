@@ -1,0 +1,74 @@
+//! Reviews: what has to be looked at again after a neighbour was lost, or the way to a next hop changed.
+
+use smallvec::SmallVec;
+
+use super::{Accepted, Context, DestId, Table, TableKey};
+use crate::rib::path::Path;
+use crate::rib::source::SourceId;
+use crate::rib::walk::Walk;
+
+/// A walk over a table in slices. One walk serves any number of reasons.
+#[derive(Debug, Default)]
+pub struct Review {
+    walk: Walk,
+    /// Decide again where the cost of a next hop changed after this generation.
+    costs_since: Option<u64>,
+}
+
+impl Review {
+    /// Every path that is no longer valid is to be removed. A review under way looks at everything once more.
+    pub fn begin(&mut self) {
+        self.costs_since = self.costs_since.filter(|_| !self.walk.is_done());
+        self.walk.begin();
+    }
+
+    /// The same, and paths are to be compared again whose next hop changed after `generation` of
+    /// [`crate::rib::NextHops`].
+    pub fn begin_costs(&mut self, generation: u64) {
+        self.begin();
+        self.costs_since = Some(self.costs_since.map_or(generation, |earlier| earlier.min(generation)));
+    }
+
+    /// Whether there is nothing left to look at.
+    #[must_use]
+    pub const fn is_done(&self) -> bool {
+        self.walk.is_done()
+    }
+}
+
+impl<K: TableKey> Table<K> {
+    /// Looks at up to `budget` more destinations: removes paths that are no longer valid (see
+    /// [`crate::rib::Sources::peer_lost`]) and decides again where the cost of a next hop changed. Each path removed is reported
+    /// with whether it had been accepted. True when the review has ended.
+    pub fn review_step(
+        &mut self,
+        review: &mut Review,
+        budget: usize,
+        cx: &mut Context<'_>,
+        mut removed: impl FnMut(SourceId, Accepted),
+    ) -> bool {
+        for _ in 0..budget {
+            let Some(at) = review.walk.step(self.len_ids()) else { break };
+            let id = at as u32;
+            let stale: SmallVec<[SourceId; 4]> = self
+                .paths(DestId(id))
+                .filter(|path| !cx.sources.is_valid(path.source, path.epoch))
+                .map(|path| path.source)
+                .collect();
+            for source in stale {
+                if let Some(accepted) = self.take(id, source, cx).had {
+                    removed(source, accepted);
+                }
+            }
+            let moved =
+                |path: &Path, since| path.post.is_some_and(|post| cx.attrs.cost_changed_after(post, since));
+            if let Some(since) = review.costs_since
+                && self.paths(DestId(id)).any(|path| moved(path, since))
+            {
+                let before = self.best_of(id);
+                self.decide(id, before, false, cx);
+            }
+        }
+        review.is_done()
+    }
+}
