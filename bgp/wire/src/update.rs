@@ -71,7 +71,7 @@ impl<'a> UpdateView<'a> {
                 four_octet: neg.four_octet,
                 ebgp: neg.ebgp,
                 reachable: !nlri.is_empty(),
-                classic: !nlri.is_empty(),
+                classic: ours && !nlri.is_empty(),
                 multiprotocol: false,
             },
         };
@@ -95,11 +95,15 @@ impl<'a> UpdateView<'a> {
                     self.cut(at, end, unreach_seen);
                     match MpReach::parse(&attr, neg)? {
                         Reach::Ours(reach) => {
-                            self.ctx.reachable |= !reach.is_empty();
-                            if !reach.next_hop.is_host() {
-                                self.fault.get_or_insert(treat_as_withdraw(attr.code, AttrProblem::Value));
+                            // Without prefixes it says nothing, whatever its next hop.
+                            if !reach.is_empty() {
+                                self.ctx.reachable = true;
+                                self.ctx.multiprotocol = true;
+                                if !reach.next_hop.is_host() {
+                                    self.fault
+                                        .get_or_insert(treat_as_withdraw(attr.code, AttrProblem::Value));
+                                }
                             }
-                            self.ctx.multiprotocol = true;
                             self.reach = Some(reach);
                         }
                         Reach::Foreign(afi, safi, any) => {
@@ -208,8 +212,8 @@ impl<'a> UpdateView<'a> {
     /// Whether any prefix of an agreed family is announced, so that attributes matter.
     #[inline]
     #[must_use]
-    pub fn has_reachable(&self) -> bool {
-        !self.nlri.is_empty() || self.reach.is_some_and(|reach| !reach.is_empty())
+    pub const fn has_reachable(&self) -> bool {
+        self.ctx.classic || self.ctx.multiprotocol
     }
 
     /// A fault of structure: everything announced is to be treated as withdrawn. [`decode`](Self::decode)
@@ -254,7 +258,7 @@ impl<'a> UpdateView<'a> {
             (_, 0) => [part(0, a), part(b, end), &[]],
             _ => [part(0, a), part(b, c), part(d, end)],
         };
-        let head = self.reach.as_ref().map_or(&[][..], MpReach::head);
+        let head = self.reach.as_ref().filter(|reach| !reach.is_empty()).map_or(&[][..], MpReach::head);
         AttrKey { ctx: self.ctx, head, parts }
     }
 

@@ -20,10 +20,10 @@ pub struct DecodeCtx {
     /// The UPDATE announces prefixes, in its own field or in MP_REACH_NLRI, so that ORIGIN and AS_PATH are
     /// mandatory.
     pub reachable: bool,
-    /// The UPDATE announces prefixes in its own field, so that NEXT_HOP is mandatory.
+    /// The UPDATE announces prefixes of an agreed family in its own field, so that NEXT_HOP is mandatory.
     pub classic: bool,
-    /// The UPDATE has an MP_REACH_NLRI of an agreed family. Changes nothing about the attributes, but tells
-    /// apart keys ([`crate::update::AttrKey`]) that begin with its next hop from those that do not.
+    /// The UPDATE announces prefixes of an agreed family in MP_REACH_NLRI. Changes nothing about the attributes,
+    /// but tells apart keys ([`crate::update::AttrKey`]) that begin with a next hop from those that do not.
     pub multiprotocol: bool,
 }
 

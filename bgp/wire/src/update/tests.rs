@@ -219,6 +219,18 @@ fn a_multiprotocol_next_hop_that_is_no_host_is_treat_as_withdraw() {
 }
 
 #[test]
+fn an_empty_multiprotocol_reach_says_nothing() {
+    let reach = [0x80, 14, 9, 0, 1, 1, 4, 0, 0, 0, 0, 0];
+    let with = body(&[], &[&reach, ORIGIN, AS_PATH, NEXT_HOP], PREFIX);
+    let without = body(&[], &[ORIGIN, AS_PATH, NEXT_HOP], PREFIX);
+    let neg = external();
+    let (with, without) =
+        (UpdateView::parse(&with, &neg).unwrap(), UpdateView::parse(&without, &neg).unwrap());
+    assert_eq!((with.fault(), with.decode()), (None, without.decode()));
+    assert_eq!((with.decode_ctx(), with.attr_key().pieces()[0]), (without.decode_ctx(), &[][..]));
+}
+
+#[test]
 fn ipv4_in_multiprotocol_attributes() {
     let reach = [&[0x80, 14, 13, 0, 1, 1, 4, 192, 0, 2, 9, 0], PREFIX].concat();
     let unreach = [0x80, 15, 5, 0, 1, 1, 8, 10];
