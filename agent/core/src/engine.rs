@@ -94,6 +94,12 @@ pub struct Status {
 }
 
 impl Status {
+    /// There is nothing left to do: [`Status::ready`], and what earlier runs left in VPP has been swept.
+    #[must_use]
+    pub fn settled(&self) -> bool {
+        self.ready() && self.converged == FamilySet::ALL
+    }
+
     /// Every source is in sync, and VPP holds everything wanted.
     #[must_use]
     pub fn ready(&self) -> bool {
@@ -254,7 +260,7 @@ impl Engine {
                 }
             }
             Change::Upsert(subject, conditions) => {
-                fx.conditions(Origin::Watcher, subject, conditions.clone())
+                fx.conditions(Origin::Watcher, subject, conditions.clone());
             }
             Change::Delete(subject) => fx.conditions(Origin::Watcher, subject, Vec::new()),
         }
@@ -331,6 +337,3 @@ impl Engine {
 const fn is_resync<K, V>(change: &Change<K, V>) -> bool {
     matches!(change, Change::Resync(_))
 }
-
-#[cfg(test)]
-mod tests;

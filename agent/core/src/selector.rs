@@ -30,9 +30,9 @@ enum Expr {
     EndsWith(String, String),
     In(String, Vec<String>),
     NotIn(String, Vec<String>),
-    Not(Box<Expr>),
-    And(Vec<Expr>),
-    Or(Vec<Expr>),
+    Not(Box<Self>),
+    And(Vec<Self>),
+    Or(Vec<Self>),
 }
 
 /// Why a text is not a selector.

@@ -91,12 +91,8 @@ fn merge_tunnels(store: &mut Store, dump: &Dump) -> BTreeMap<SwIfIndex, IpipKey>
         let entry = store.objects.entry(ObjectKey::Ipip(key)).or_default();
         entry.actual = Actual::Interface(tunnel.index);
         entry.adopted = !wanted;
-        let mut setting = |key: ObjectKey, actual: Actual| {
-            // A setting nobody wants needs no entry: it goes with its tunnel.
-            if let Some(entry) = store.objects.get_mut(&key) {
-                entry.actual = actual;
-            }
-        };
+        let mut setting =
+            |key: ObjectKey, actual: Actual| store.objects.entry(key).or_default().actual = actual;
         if interface.tag.starts_with(TUNNEL_TAG) {
             setting(ObjectKey::Tag(key), Actual::Present);
         }

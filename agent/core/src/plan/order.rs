@@ -72,10 +72,11 @@ pub(super) fn needs_of_object(key: &ObjectKey, mut each: impl FnMut(Need) -> boo
         ObjectKey::Unnumbered(tunnel) => {
             let _ = each(Need::Present(ObjectKey::Ipip(*tunnel))) && each(Need::Present(ObjectKey::Uplink));
         }
-        // The tag comes first: a tunnel that is down and has none is an unfinished one of ours.
+        // The tag must be there first: a tunnel that has none and is down is known as an unfinished one of ours, one
+        // that is up would not be.
         ObjectKey::AdminUp(tunnel) => {
             let _ = each(Need::Present(ObjectKey::Ipip(*tunnel)))
-                && each(Need::Underway(ObjectKey::Tag(*tunnel)))
+                && each(Need::Present(ObjectKey::Tag(*tunnel)))
                 && each(Need::Underway(ObjectKey::Unnumbered(*tunnel)));
         }
     }

@@ -384,10 +384,7 @@ impl VppPlan {
                     let Some(key) = self.ready.iter_mut().find_map(VecDeque::pop_front) else { break };
                     if let Some(action) = self.look_at(key) {
                         let id = self.op_id();
-                        let lender = match &action {
-                            VppAction::SetUnnumbered { lender, .. } => Some(*lender),
-                            _ => None,
-                        };
+                        let lender = lender_of(&action);
                         self.in_flight.insert(id, (key, lender));
                         out.push(VppOp { id, action });
                     }
@@ -478,6 +475,11 @@ impl VppPlan {
     pub(crate) fn in_flight(&self) -> usize {
         self.in_flight.len() + usize::from(matches!(self.link, Link::Dumping(..)))
     }
+}
+
+/// Who lends addresses by this action.
+fn lender_of(action: &VppAction) -> Option<SwIfIndex> {
+    if let VppAction::SetUnnumbered { lender, .. } = action { Some(*lender) } else { None }
 }
 
 /// The settings that a tunnel's interface carries.

@@ -263,3 +263,6 @@ fn nlri(prefix: IpNet) -> Nlri {
         IpNet::V6(net) => Nlri::V6(net),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,7 @@
 //! The vectors of the selector language, in the order of its reference.
 
+#![allow(clippy::type_complexity)]
+
 use super::*;
 
 fn labels(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {

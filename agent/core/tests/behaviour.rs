@@ -1,0 +1,527 @@
+//! What the agent does, one behaviour a test, through its only door.
+
+#![allow(clippy::unwrap_used, clippy::wildcard_enum_match_arm)]
+
+mod world;
+
+use std::time::Duration;
+
+use agent_core::desired::{IpipKey, ObjectKey, VppKey};
+use agent_core::event::{Interface, SwIfIndex, VppEvent};
+use agent_core::model::{Affinity, Encapsulation, Node, NodeName, Pool};
+use agent_core::plan::{Retval, VppAction, VppFailure, VppState};
+use agent_core::{Event, Forwarding};
+use bgp_core::command::Command;
+use world::{Best, ME, World};
+
+fn me() -> Node {
+    Node {
+        ipv4: Some("192.0.2.1/24".parse().unwrap()),
+        ipv6: Some("2001:db8::1/64".parse().unwrap()),
+        ..Node::default()
+    }
+}
+
+/// A world in which everything is in sync, with one IPIP and one CrossSubnet pool.
+fn world() -> World {
+    let mut world = World::new();
+    world.cluster.nodes.insert(NodeName::from(ME), me());
+    for (name, cidr, ipip) in [
+        ("always", "10.1.0.0/16", Encapsulation::Always),
+        ("cross", "10.2.0.0/16", Encapsulation::CrossSubnet),
+    ] {
+        world.cluster.pools.insert(name.into(), Pool { ipip, ..Pool::new(cidr.parse().unwrap()) });
+    }
+    world.connect();
+    world.list();
+    world.converge();
+    world.settle();
+    world.log.clear();
+    world
+}
+
+fn via(hops: &[&str]) -> Option<Best> {
+    Some(Best::Via(hops.iter().map(|hop| hop.parse().unwrap()).collect()))
+}
+
+fn routes(world: &World) -> Vec<String> {
+    world
+        .vpp
+        .canonical()
+        .routes
+        .into_iter()
+        .map(|(key, paths)| format!("{key}: {}", paths.join(", ")))
+        .collect()
+}
+
+fn tunnel(remote: &str) -> IpipKey {
+    IpipKey { local: "192.0.2.1".parse().unwrap(), remote: remote.parse().unwrap() }
+}
+
+fn refuse(value: i32) -> VppFailure {
+    VppFailure::Retry(Retval { value, name: "".into() })
+}
+
+#[test]
+fn a_route_becomes_flat_or_ipip_by_pool_and_subnet() {
+    let mut world = world();
+    world.route("172.16.0.0/16", via(&["192.0.2.2"]));
+    world.route("10.1.0.0/26", via(&["192.0.2.2"]));
+    world.route("10.2.0.0/26", via(&["192.0.2.3"]));
+    world.route("10.2.0.64/26", via(&["198.51.100.4"]));
+    world.route("fd00::/122", via(&["2001:db8::2"]));
+    world.settle();
+    assert_eq!(
+        routes(&world),
+        [
+            "10.1.0.0/26 table 0: tunnel 192.0.2.1 192.0.2.2 weight 1",
+            "10.2.0.0/26 table 0: Recursive(192.0.2.3, TableId(0)) weight 1",
+            "10.2.0.64/26 table 0: tunnel 192.0.2.1 198.51.100.4 weight 1",
+            "172.16.0.0/16 table 0: Recursive(192.0.2.2, TableId(0)) weight 1",
+            "192.0.2.2/32 table 2: tunnel 192.0.2.1 192.0.2.2 weight 1",
+            "198.51.100.4/32 table 2: tunnel 192.0.2.1 198.51.100.4 weight 1",
+            "fd00::/122 table 0: Recursive(2001:db8::2, TableId(0)) weight 1",
+        ]
+    );
+    let canonical = world.vpp.canonical();
+    let ends = ("192.0.2.1".parse().unwrap(), "192.0.2.2".parse().unwrap());
+    assert_eq!(
+        canonical.tunnels[&ends],
+        "peregrine ipip 192.0.2.2 up=true from=Some(\"host-eth0\") gso=true"
+    );
+}
+
+#[test]
+fn a_tunnel_comes_before_its_routes_and_goes_after_them() {
+    let mut world = world();
+    world.route("10.1.0.0/26", via(&["192.0.2.2"]));
+    world.settle();
+    let place = |world: &World, what: fn(&VppAction) -> bool| world.log.iter().position(what).unwrap();
+    let added = place(&world, |action| matches!(action, VppAction::AddIpip { .. }));
+    let tagged = place(&world, |action| matches!(action, VppAction::SetTag { .. }));
+    let up = place(&world, |action| matches!(action, VppAction::SetUp { .. }));
+    let routed = place(&world, |action| matches!(action, VppAction::PutRoute { .. }));
+    assert!(added < tagged && tagged < up && up < routed, "{:?}", world.log);
+    world.log.clear();
+    world.route("10.1.0.0/26", None);
+    world.settle();
+    let names: Vec<&str> = world
+        .log
+        .iter()
+        .map(|action| match action {
+            VppAction::DelRoute { .. } => "route",
+            VppAction::DelIpip { .. } => "tunnel",
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(names, ["route", "route", "tunnel"]);
+    assert_eq!(routes(&world), Vec::<String>::new());
+}
+
+#[test]
+fn a_change_of_next_hop_replaces_the_route_in_one_message() {
+    let mut world = world();
+    world.route("10.1.0.0/26", via(&["192.0.2.2"]));
+    world.settle();
+    world.log.clear();
+    world.route("10.1.0.0/26", via(&["192.0.2.3"]));
+    world.settle();
+    let route = "10.1.0.0/26".parse().unwrap();
+    let of_route = world.log.iter().filter(|action| match action {
+        VppAction::PutRoute { prefix, .. } | VppAction::DelRoute { prefix, .. } => *prefix == route,
+        _ => false,
+    });
+    assert!(matches!(of_route.collect::<Vec<_>>()[..], [VppAction::PutRoute { .. }]), "{:?}", world.log);
+    assert!(matches!(world.log.last(), Some(VppAction::DelIpip { .. })), "{:?}", world.log);
+}
+
+#[test]
+fn a_change_of_pool_touches_the_routes_inside_only() {
+    let mut world = world();
+    for n in 0..20 {
+        world.route(&format!("10.1.{n}.0/26"), via(&["192.0.2.2"]));
+        world.route(&format!("10.2.{n}.0/26"), via(&["192.0.2.2"]));
+    }
+    world.settle();
+    world.log.clear();
+    world.pool(
+        "cross",
+        Some(Pool { ipip: Encapsulation::Always, ..Pool::new("10.2.0.0/16".parse().unwrap()) }),
+    );
+    world.settle();
+    assert_eq!(world.log.len(), 20, "the tunnel is there already: {:?}", world.log);
+    let inside = "10.2.0.0/16".parse::<ipnet::IpNet>().unwrap();
+    for action in &world.log {
+        assert!(
+            matches!(action, VppAction::PutRoute { prefix, .. } if inside.contains(prefix)),
+            "{action:?}"
+        );
+    }
+    world.log.clear();
+    world.pool("always", None);
+    world.settle();
+    assert_eq!(world.log.len(), 20, "{:?}", world.log);
+}
+
+#[test]
+fn a_change_of_our_address_moves_the_tunnels_and_nothing_else() {
+    let mut world = world();
+    world.route("172.16.0.0/16", via(&["192.0.2.2"]));
+    world.route("10.1.0.0/26", via(&["192.0.2.2"]));
+    world.settle();
+    world.log.clear();
+    world.node(ME, Some(Node { ipv4: Some("192.0.2.77/24".parse().unwrap()), ..me() }));
+    world.settle();
+    assert!(
+        routes(&world).contains(&"10.1.0.0/26 table 0: tunnel 192.0.2.77 192.0.2.2 weight 1".to_owned()),
+        "{:?}",
+        routes(&world)
+    );
+    let flat = "172.16.0.0/16".parse().unwrap();
+    assert!(
+        !world
+            .log
+            .iter()
+            .any(|action| matches!(action, VppAction::PutRoute { prefix, .. } if *prefix == flat))
+    );
+    assert!(matches!(world.log.last(), Some(VppAction::DelIpip { .. })));
+}
+
+#[test]
+fn a_smaller_subnet_moves_cross_subnet_routes_into_tunnels() {
+    let mut world = world();
+    world.route("10.2.0.0/26", via(&["192.0.2.9"]));
+    world.settle();
+    world.node(ME, Some(Node { ipv4: Some("192.0.2.1/29".parse().unwrap()), ..me() }));
+    world.settle();
+    assert!(routes(&world)[0].contains("tunnel"), "{:?}", routes(&world));
+    // Without any address there is no subnet to cross: the route stays, without a tunnel.
+    world.node(ME, Some(Node { ipv4: None, ..me() }));
+    world.settle();
+    assert!(routes(&world)[0].contains("Recursive"), "{:?}", routes(&world));
+}
+
+#[test]
+fn equal_paths_become_one_route() {
+    let mut world = world();
+    world.route("10.2.0.0/26", via(&["192.0.2.9", "198.51.100.4"]));
+    world.settle();
+    assert_eq!(
+        routes(&world)[0],
+        "10.2.0.0/26 table 0: Recursive(192.0.2.9, TableId(0)) weight 1, tunnel 192.0.2.1 198.51.100.4 weight 1"
+    );
+}
+
+#[test]
+fn a_route_of_our_own_takes_the_learned_one_out() {
+    let mut world = world();
+    world.route("10.1.0.0/26", via(&["192.0.2.2"]));
+    world.settle();
+    world.route("10.1.0.0/26", Some(Best::Local));
+    world.settle();
+    assert_eq!(routes(&world), Vec::<String>::new());
+}
+
+#[test]
+fn own_blocks_are_announced_and_drop_what_has_no_longer_match() {
+    let mut world = world();
+    world.affinity("row", Some(Affinity::confirmed("10.1.7.0/26".parse().unwrap(), NodeName::from(ME))));
+    world.affinity("one", Some(Affinity::confirmed("10.1.8.1/32".parse().unwrap(), NodeName::from(ME))));
+    world.settle();
+    assert_eq!(world.originations(), ["10.1.7.0/26", "10.1.8.1/32"]);
+    assert_eq!(routes(&world), ["10.1.7.0/26 table 0: Drop weight 1"], "a single address needs none");
+    world.affinity("row", None);
+    world.settle();
+    assert_eq!(world.originations(), ["10.1.8.1/32"]);
+    assert_eq!(routes(&world), Vec::<String>::new());
+}
+
+#[test]
+fn peers_come_last_and_only_with_the_first_complete_picture() {
+    let mut world = World::new();
+    world.cluster.nodes.insert(NodeName::from(ME), me());
+    world.cluster.nodes.insert(
+        NodeName::from("node-b"),
+        Node { ipv4: Some("192.0.2.2/24".parse().unwrap()), ..Node::default() },
+    );
+    let block = Affinity::confirmed("10.1.7.0/26".parse().unwrap(), NodeName::from(ME));
+    world.cluster.affinities.insert("row".into(), block);
+    world.list();
+    world.run();
+    assert_eq!(world.peers(), Vec::<&str>::new(), "VPP has not been read");
+    assert_eq!(world.originations(), Vec::<&str>::new());
+    world.connect();
+    world.run();
+    assert_eq!(world.peers(), ["192.0.2.2"]);
+    let order: Vec<usize> = [
+        |c: &Command| matches!(c, Command::PutIdentity { .. }),
+        |c: &Command| matches!(c, Command::PutPrefixSet(..)),
+        |c: &Command| matches!(c, Command::PutPolicy(..)),
+        |c: &Command| matches!(c, Command::PutOrigination(..)),
+        |c: &Command| matches!(c, Command::LoadingDone),
+        |c: &Command| matches!(c, Command::PutPeer(..)),
+    ]
+    .iter()
+    .map(|what| world.commands.iter().position(what).unwrap())
+    .collect();
+    assert!(order.is_sorted(), "{order:?}");
+    let last_set = world.commands.iter().rposition(|c| matches!(c, Command::PutPrefixSet(..))).unwrap();
+    assert!(last_set < order[5]);
+}
+
+#[test]
+fn without_vpp_peers_come_after_the_grace_and_own_prefixes_with_vpp() {
+    let mut world = World::new();
+    world.cluster.nodes.insert(NodeName::from(ME), me());
+    world.cluster.nodes.insert(
+        NodeName::from("node-b"),
+        Node { ipv4: Some("192.0.2.2/24".parse().unwrap()), ..Node::default() },
+    );
+    world
+        .cluster
+        .affinities
+        .insert("row".into(), Affinity::confirmed("10.1.7.0/26".parse().unwrap(), NodeName::from(ME)));
+    world.list();
+    world.run();
+    world.pass(Duration::from_secs(4));
+    assert_eq!(world.peers(), Vec::<&str>::new());
+    world.pass(Duration::from_secs(2));
+    assert_eq!((world.peers(), world.originations()), (vec!["192.0.2.2"], vec![]));
+    world.connect();
+    world.settle();
+    assert_eq!(world.originations(), ["10.1.7.0/26"]);
+}
+
+#[test]
+fn own_prefixes_go_after_the_grace_and_come_back_after_the_replay() {
+    let mut world = world();
+    world.affinity("row", Some(Affinity::confirmed("10.1.7.0/26".parse().unwrap(), NodeName::from(ME))));
+    world.route("10.1.0.0/26", via(&["192.0.2.2"]));
+    world.settle();
+    let before = world.vpp.canonical();
+    world.lose();
+    world.pass(Duration::from_secs(4));
+    assert_eq!(world.originations(), ["10.1.7.0/26"], "within the grace nothing happens");
+    assert_eq!(world.engine.status().vpp.unwrap().state, VppState::Away);
+    world.pass(Duration::from_secs(2));
+    assert_eq!(world.originations(), Vec::<&str>::new());
+    assert_eq!(world.engine.status().forwarding, Forwarding::Withheld);
+    world.restart_vpp();
+    world.connect();
+    // One operation at a time: the prefix must not be back before the last of them.
+    world.window = 1;
+    while world.vpp.canonical() != before {
+        assert_eq!(world.originations(), Vec::<&str>::new());
+        assert!(world.step(usize::MAX), "stuck");
+    }
+    world.settle();
+    assert_eq!(world.originations(), ["10.1.7.0/26"]);
+    assert!(world.engine.status().ready());
+}
+
+#[test]
+fn a_short_loss_withdraws_nothing() {
+    let mut world = world();
+    world.affinity("row", Some(Affinity::confirmed("10.1.7.0/26".parse().unwrap(), NodeName::from(ME))));
+    world.settle();
+    world.commands.clear();
+    world.lose();
+    world.pass(Duration::from_secs(3));
+    world.connect();
+    world.settle();
+    assert_eq!(world.commands, []);
+}
+
+#[test]
+fn a_restart_adopts_and_sweeps_only_when_everyone_has_spoken() {
+    let mut world = world();
+    world.route("10.1.0.0/26", via(&["192.0.2.2"]));
+    world.route("10.1.1.0/26", via(&["192.0.2.3"]));
+    world.route("172.16.0.0/16", via(&["192.0.2.2"]));
+    world.settle();
+    let before = world.vpp.canonical();
+    world.log.clear();
+    // While the agent is away, one route and with it its tunnel lose their reason.
+    world.restart_agent();
+    world.cluster.rib.remove(&"10.1.1.0/26".parse().unwrap());
+    world.connect();
+    world.run();
+    world.list();
+    world.run();
+    assert_eq!(world.vpp.canonical(), before, "nothing is deleted before the RIB has converged");
+    assert!(
+        world.log.iter().all(|action| matches!(action, VppAction::Dump | VppAction::SetGso { .. })),
+        "what is there is adopted: {:?}",
+        world.log
+    );
+    world.converge();
+    world.settle();
+    assert_eq!(world.vpp.canonical(), World::undisturbed(world.cluster.clone()).vpp.canonical());
+    assert_eq!(world.vpp.tunnels.len(), 2, "ours and the stranger");
+}
+
+#[test]
+fn a_tunnel_between_two_requests_of_its_making_is_still_ours() {
+    let mut world = world();
+    world.window = 1;
+    world.route("10.1.0.0/26", via(&["192.0.2.2"]));
+    while !matches!(world.log.last(), Some(VppAction::AddIpip { .. })) {
+        world.step(usize::MAX);
+    }
+    world.restart_agent();
+    world.cluster.rib.clear();
+    world.connect();
+    world.list();
+    world.converge();
+    world.settle();
+    assert_eq!(world.vpp.tunnels.len(), 1, "only the stranger is left: {:?}", world.vpp.tunnels);
+}
+
+#[test]
+fn a_failure_blocks_only_what_needs_it() {
+    let mut world = world();
+    world.broken = |action| match action {
+        VppAction::AddIpip { remote, .. } if *remote == "192.0.2.2".parse::<std::net::IpAddr>().unwrap() => {
+            Some(refuse(-9999))
+        }
+        _ => None,
+    };
+    world.route("10.1.0.0/26", via(&["192.0.2.2"]));
+    world.route("10.1.1.0/26", via(&["192.0.2.3"]));
+    world.route("172.16.0.0/16", via(&["192.0.2.2"]));
+    world.run();
+    let there = routes(&world);
+    assert!(there.iter().any(|route| route.starts_with("10.1.1.0/26")), "{there:?}");
+    assert!(there.iter().any(|route| route.starts_with("172.16.0.0/16")), "{there:?}");
+    assert!(!there.iter().any(|route| route.starts_with("10.1.0.0/26")), "{there:?}");
+    let report = world.engine.status().vpp.unwrap();
+    let blocked = |key: VppKey| report.blocked.iter().find(|b| b.object == key).map(|b| b.reason.as_str());
+    let key = ObjectKey::Ipip(tunnel("192.0.2.2"));
+    assert_eq!(blocked(VppKey::Object(key)), Some("VPP answered -9999"));
+    let route = agent_core::model::RouteKey {
+        table: agent_core::model::TableId::MAIN,
+        prefix: "10.1.0.0/26".parse().unwrap(),
+    };
+    assert_eq!(
+        blocked(VppKey::Route(route)),
+        Some("waits for ipip tunnel 192.0.2.1 to 192.0.2.2: VPP answered -9999")
+    );
+    assert!(!world.engine.status().ready());
+    // For ever, with growing pauses.
+    let mut pauses = Vec::new();
+    for _ in 0..40 {
+        let at = world.engine.deadline().unwrap();
+        pauses.push(at.saturating_since(world.now));
+        world.now = at;
+        world.event(Event::Tick);
+        world.run();
+    }
+    assert!(pauses.is_sorted() && pauses[39] == Duration::from_secs(30), "{pauses:?}");
+    world.broken = |_| None;
+    world.settle();
+    assert!(world.engine.status().ready());
+    assert_eq!(world.vpp.canonical(), World::undisturbed(world.cluster.clone()).vpp.canonical());
+}
+
+#[test]
+fn a_refusal_stands_until_the_value_changes() {
+    let mut world = world();
+    world.broken = |action| match action {
+        VppAction::PutRoute { prefix, .. } if *prefix == "10.1.0.0/26".parse::<ipnet::IpNet>().unwrap() => {
+            Some(VppFailure::Rejected(Retval { value: -7, name: "INVALID_VALUE".into() }))
+        }
+        _ => None,
+    };
+    world.route("10.1.0.0/26", via(&["192.0.2.2"]));
+    world.settle();
+    let report = world.engine.status().vpp.unwrap();
+    assert_eq!(report.blocked.len(), 1);
+    assert_eq!(report.blocked[0].reason, "VPP answered -7 (INVALID_VALUE)");
+    world.broken = |_| None;
+    world.pass(Duration::from_secs(3600));
+    assert_eq!(world.engine.status().vpp.unwrap().blocked.len(), 1, "time changes nothing");
+    world.route("10.1.0.0/26", via(&["192.0.2.3"]));
+    world.settle();
+    assert!(world.engine.status().ready());
+}
+
+#[test]
+fn a_missing_uplink_is_named_and_waited_for() {
+    let mut world = world();
+    let uplink = world.vpp.interfaces.remove(&1).unwrap();
+    world.lose();
+    world.connect();
+    world.route("10.1.0.0/26", via(&["192.0.2.2"]));
+    world.run();
+    let blocked = world.engine.status().vpp.unwrap().blocked;
+    let reason = "no interface of VPP has this node's address (192.0.2.1, 2001:db8::1)";
+    assert!(blocked.iter().any(|b| b.reason == reason), "{blocked:?}");
+    assert!(blocked.iter().any(|b| b.reason.ends_with(reason) && matches!(b.object, VppKey::Route(_))));
+    let moved = Interface { index: SwIfIndex(9), ..uplink };
+    world.vpp.interfaces.insert(9, moved);
+    let all = world.vpp.interfaces.values().cloned().collect();
+    world.event(Event::Vpp(VppEvent::Interfaces(all)));
+    world.settle();
+    assert!(world.engine.status().ready(), "{:?}", world.engine.status().vpp);
+}
+
+#[test]
+fn a_restart_of_vpp_replays_everything() {
+    let mut world = world();
+    for n in 0..50 {
+        world.route(&format!("10.1.{n}.0/26"), via(&[&format!("192.0.2.{}", 2 + n % 7)]));
+    }
+    world.settle();
+    let before = world.vpp.canonical();
+    world.restart_vpp();
+    assert_ne!(world.vpp.canonical(), before);
+    world.connect();
+    world.settle();
+    assert_eq!(world.vpp.canonical(), before);
+}
+
+#[test]
+fn a_node_without_our_address_yields_a_condition_that_says_what_to_do() {
+    let mut world = world();
+    world.node(ME, Some(Node { ipv4: None, ..me() }));
+    world.affinity("row", Some(Affinity::confirmed("10.1.7.0/26".parse().unwrap(), NodeName::from(ME))));
+    world.route("10.1.0.0/26", via(&["192.0.2.2"]));
+    world.settle();
+    assert_eq!(world.originations(), Vec::<&str>::new());
+    let conditions: Vec<String> = world.engine.conditions().map(ToString::to_string).collect();
+    assert_eq!(
+        conditions,
+        [
+            "Node node-a metadata.annotations.projectcalico.org/IPv4Address: no IPv4 address, so blocks are not \
+             announced: 10.1.7.0/26 (set the annotation to this node's IPv4 address and subnet length)",
+            "Node node-a metadata.annotations.projectcalico.org/IPv4Address: no IPv4 address to tunnel from, so \
+             nothing behind 192.0.2.2 is reached (set the annotation to this node's IPv4 address and subnet length)",
+        ]
+    );
+    world.node(ME, Some(me()));
+    world.settle();
+    assert_eq!(world.engine.conditions().count(), 0);
+    assert_eq!(world.originations(), ["10.1.7.0/26"]);
+    assert!(routes(&world).iter().any(|route| route.starts_with("10.1.0.0/26")));
+}
+
+#[test]
+fn many_routes_never_exceed_the_window_and_settle_with_one_operation_each() {
+    let mut world = world();
+    let count = 5_000;
+    for n in 0..count {
+        let prefix = format!("172.{}.{}.{}/28", 16 + n / 4096, (n / 16) % 256, (n % 16) * 16);
+        world.route(&prefix, via(&["192.0.2.2"]));
+    }
+    world.settle();
+    assert_eq!(world.log.len(), count + 1, "the FIB source, and each route once");
+    world.log.clear();
+    for n in 0..count {
+        let prefix = format!("172.{}.{}.{}/28", 16 + n / 4096, (n / 16) % 256, (n % 16) * 16);
+        // Flapping before anything leaves costs nothing.
+        world.route(&prefix, via(&["192.0.2.3"]));
+        world.route(&prefix, via(&["192.0.2.2"]));
+    }
+    world.settle();
+    assert_eq!(world.log, []);
+}

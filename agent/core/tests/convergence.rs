@@ -1,0 +1,191 @@
+//! Whatever happens on the way, the end is the same: random edits, failures, lost connections, restarts of VPP and of the
+//! agent at any point, and then VPP and the speaker hold what they would hold had nothing gone wrong.
+
+#![allow(clippy::unwrap_used, clippy::wildcard_enum_match_arm)]
+
+mod world;
+
+use agent_core::model::{Affinity, AffinityState, Encapsulation, Node, NodeName, Pool};
+use agent_core::plan::VppAction;
+use proptest::prelude::*;
+use world::{Best, Fate, ME, World};
+
+#[derive(Clone, Debug)]
+enum Step {
+    Route(usize, Option<usize>),
+    Pool(usize, Option<usize>),
+    Own(usize),
+    Other(usize, bool),
+    Block(usize, Option<usize>),
+    /// So many rounds of operations.
+    Work(usize),
+    /// The connection goes after so many operations of a round.
+    LoseAfter(usize),
+    RestartVpp,
+    RestartAgent,
+    Fates(Vec<usize>),
+    Wait,
+}
+
+const PREFIXES: [&str; 9] = [
+    "10.1.0.0/26",
+    "10.1.0.64/26",
+    "10.2.0.0/26",
+    "10.2.0.64/26",
+    "10.3.0.0/26",
+    "172.16.0.0/16",
+    "0.0.0.0/0",
+    "fd00:1::/122",
+    "fd00:2::/122",
+];
+
+fn hops(n: usize) -> Best {
+    let list: &[&str] = match n {
+        0 => &["192.0.2.2"],
+        1 => &["198.51.100.2"],
+        2 => &["198.51.100.3"],
+        3 => &["198.51.100.2", "192.0.2.2"],
+        4 => &["198.51.100.2", "198.51.100.3"],
+        5 => &["2001:db8::2"],
+        6 => &["2001:db8:9::2"],
+        _ => return Best::Local,
+    };
+    Best::Via(list.iter().map(|hop| hop.parse().unwrap()).collect())
+}
+
+fn pool(n: usize, mode: usize) -> Pool {
+    let cidr = ["10.1.0.0/16", "10.2.0.0/16", "10.0.0.0/8", "fd00:1::/32"][n];
+    let ipip = [Encapsulation::Never, Encapsulation::Always, Encapsulation::CrossSubnet][mode];
+    Pool { ipip, ..Pool::new(cidr.parse().unwrap()) }
+}
+
+fn own(n: usize) -> Option<Node> {
+    let v4 = |text: &str| Some(text.parse().unwrap());
+    let v6 = Some("2001:db8::1/64".parse().unwrap());
+    match n {
+        0 => Some(Node { ipv4: v4("192.0.2.1/24"), ipv6: v6, ..Node::default() }),
+        1 => Some(Node { ipv4: v4("192.0.2.1/32"), ipv6: v6, ..Node::default() }),
+        2 => Some(Node { ipv4: v4("192.0.2.77/24"), ..Node::default() }),
+        _ => Some(Node { ipv6: v6, ..Node::default() }),
+    }
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        8 => (0..PREFIXES.len(), prop::option::weighted(0.8, 0..8usize)).prop_map(|(p, h)| Step::Route(p, h)),
+        3 => (0..4usize, prop::option::weighted(0.9, 0..3usize)).prop_map(|(n, mode)| Step::Pool(n, mode)),
+        1 => (0..4usize).prop_map(Step::Own),
+        1 => (0..2usize, any::<bool>()).prop_map(|(n, there)| Step::Other(n, there)),
+        2 => (0..3usize, prop::option::of(0..3usize)).prop_map(|(n, state)| Step::Block(n, state)),
+        6 => (1..4usize).prop_map(Step::Work),
+        2 => (0..6usize).prop_map(Step::LoseAfter),
+        1 => Just(Step::RestartVpp),
+        1 => Just(Step::RestartAgent),
+        2 => prop::collection::vec(0..4usize, 1..6).prop_map(Step::Fates),
+        1 => Just(Step::Wait),
+    ]
+}
+
+fn apply(world: &mut World, step: &Step) {
+    match step {
+        Step::Route(prefix, best) => world.route(PREFIXES[*prefix], best.map(hops)),
+        Step::Pool(n, mode) => world.pool(&format!("pool-{n}"), mode.map(|mode| pool(*n, mode))),
+        Step::Own(n) => world.node(ME, own(*n)),
+        Step::Other(n, there) => {
+            let address = ["192.0.2.2/24", "198.51.100.2/24"][*n];
+            let node = Node { ipv4: Some(address.parse().unwrap()), ..Node::default() };
+            world.node(&format!("node-{n}"), there.then_some(node));
+        }
+        Step::Block(n, state) => {
+            let cidr = ["10.1.7.0/26", "10.1.0.0/26", "fd00:1::40/122"][*n];
+            let state = state.map(|state| {
+                [AffinityState::Confirmed, AffinityState::Pending, AffinityState::PendingDeletion][state]
+            });
+            let affinity = state.map(|state| Affinity {
+                state,
+                ..Affinity::confirmed(cidr.parse().unwrap(), NodeName::from(ME))
+            });
+            world.affinity(&format!("row-{n}"), affinity);
+        }
+        Step::Work(rounds) => {
+            for _ in 0..*rounds {
+                world.step(usize::MAX);
+            }
+        }
+        Step::LoseAfter(operations) => {
+            world.step(*operations);
+            world.lose();
+            world.connect();
+        }
+        Step::RestartVpp => {
+            world.restart_vpp();
+            world.connect();
+        }
+        Step::RestartAgent => {
+            world.restart_agent();
+            let from = world.log.len();
+            // The first work may begin before, between and after the lists.
+            world.connect();
+            world.step(usize::MAX);
+            world.step(3);
+            if !world.connected {
+                world.connect();
+            }
+            world.list();
+            world.step(usize::MAX);
+            let deletes = world.log[from..]
+                .iter()
+                .filter(|action| matches!(action, VppAction::DelRoute { .. } | VppAction::DelIpip { .. }));
+            assert_eq!(deletes.count(), 0, "nothing is deleted before the RIB has converged");
+            world.converge();
+        }
+        Step::Fates(fates) => world.fates.extend(fates.iter().filter_map(|fate| match fate {
+            0 => Some(Fate::Retry),
+            1 => Some(Fate::Unanswered),
+            2 => Some(Fate::Swallowed),
+            _ => None,
+        })),
+        Step::Wait => {
+            if let Some(at) = world.engine.deadline() {
+                world.now = world.now.max(at);
+                world.event(agent_core::Event::Tick);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { max_shrink_iters: 20_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_end_does_not_depend_on_the_way(steps in prop::collection::vec(step(), 1..60)) {
+        let mut world = World::new();
+        world.cluster.nodes.insert(NodeName::from(ME), own(0).unwrap());
+        world.connect();
+        world.list();
+        world.converge();
+        for step in &steps {
+            apply(&mut world, step);
+        }
+        world.fates.clear();
+        world.settle();
+        prop_assert!(world.engine.status().ready(), "{:?}", world.engine.status());
+
+        let calm = World::undisturbed(world.cluster.clone());
+        prop_assert_eq!(world.vpp.canonical(), calm.vpp.canonical());
+        prop_assert_eq!(&world.speaker, &calm.speaker);
+
+        // Converged means no operations, also for an agent that starts now.
+        let done = world.log.len();
+        world.restart_agent();
+        world.connect();
+        world.list();
+        world.converge();
+        world.settle();
+        let again: Vec<_> = world.log[done..]
+            .iter()
+            .filter(|action| !matches!(action, VppAction::Dump | VppAction::SetGso { .. }))
+            .collect();
+        prop_assert_eq!(again, Vec::<&VppAction>::new());
+    }
+}
