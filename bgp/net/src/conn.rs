@@ -50,6 +50,8 @@ struct Shared {
     /// How many times the reader has found bytes that the speaker hasn't seen yet.
     unread: AtomicU32,
     closing: AtomicBool,
+    /// There is nothing to finish: nothing was ever said.
+    at_once: AtomicBool,
     close: Notify,
     /// What ended the writer. The reader reports it when the neighbour's last words have been read, which may say why.
     write_fault: Mutex<Option<CloseReason>>,
@@ -76,6 +78,8 @@ pub(crate) struct ConnHandle {
     /// `None` once the last batch has been given.
     batches: Option<mpsc::Sender<Vec<Bytes>>>,
     writing: bool,
+    /// Nothing was ever said.
+    silent: bool,
     /// The memory of the last batch.
     spare: Vec<Bytes>,
 }
@@ -87,7 +91,7 @@ impl ConnHandle {
         // One batch under way and the last one behind it.
         let (batches_in, batches) = mpsc::channel(2);
         tokio::spawn(run(id, stream, Arc::clone(&shared), batches, inlet));
-        Self { shared, batches: Some(batches_in), writing: false, spare: Vec::new() }
+        Self { shared, batches: Some(batches_in), writing: false, silent: true, spare: Vec::new() }
     }
 
     /// Whether the writer has nothing to do and may be given something.
@@ -112,6 +116,7 @@ impl ConnHandle {
             // There are two places, and this is the only batch; or the writer has failed, and then it shall get no more.
             let _ = batches.try_send(batch);
             self.writing = true;
+            self.silent = false;
         }
     }
 
@@ -121,12 +126,15 @@ impl ConnHandle {
         self.spare = memory;
     }
 
-    /// Closes the connection after `last` has been written.
+    /// Closes the connection after `last` has been written; at once where we never said a word, as to strangers, who
+    /// may be many.
     pub(crate) fn close(&mut self, last: Vec<Bytes>) {
         if let Some(batches) = self.batches.take() {
             if !last.is_empty() {
                 // The second place is for this.
                 let _ = batches.try_send(last);
+            } else if self.silent {
+                self.shared.at_once.store(true, Ordering::Release);
             }
             self.shared.closing.store(true, Ordering::Release);
             self.shared.close.notify_waiters();
@@ -162,9 +170,15 @@ async fn run(
         let both = async {
             tokio::join!(read(id, reader, &shared, &inlet), write(id, writer, batches, &shared, &inlet));
         };
+        let deadline = async {
+            shared.closed().await;
+            if !shared.at_once.load(Ordering::Acquire) {
+                sleep(CLOSE_DEADLINE).await;
+            }
+        };
         tokio::select! {
             () = both => {}
-            () = async { shared.closed().await; sleep(CLOSE_DEADLINE).await } => {}
+            () = deadline => {}
         }
     }
     drop(stream);

@@ -36,7 +36,7 @@ const BATCH: usize = 128 * 1024;
 /// How many destinations of long work are asked for between two looks at the clock: about a tenth of a slice.
 const UNITS: usize = 2048;
 
-/// How many requests and events are looked at between two looks at the clock.
+/// How many events are looked at between two looks at the clock.
 const AT_ONCE: usize = 64;
 
 /// How many read buffers are kept while nothing happens.
@@ -122,18 +122,17 @@ impl Runtime {
         let sleep = sleep_until(self.clock.0);
         tokio::pin!(sleep);
         loop {
-            let mut busy = self.take_events();
-            busy |= self.take_requests();
+            self.take_events();
+            self.take_requests();
             if self.has_ended() {
                 return;
             }
             if self.speaker.deadline().is_some_and(|at| at <= self.clock.now()) {
                 self.tick().await;
-                busy = true;
             }
-            busy |= self.take_inbound();
-            busy |= self.work();
-            if busy {
+            self.take_inbound();
+            self.work();
+            if self.has_more() {
                 tokio::task::yield_now().await;
                 continue;
             }
@@ -158,6 +157,15 @@ impl Runtime {
         }
     }
 
+    /// Whether there is something to do without waiting.
+    fn has_more(&self) -> bool {
+        self.commands.is_some()
+            || self.speaker.has_work()
+            || !self.outlet.events.is_empty()
+            || !self.outlet.inbound.is_empty()
+            || (self.shutdown.is_none() && !self.requests.requests.is_empty())
+    }
+
     /// When something is due even if nothing happens.
     fn deadline(&self) -> Option<time::Instant> {
         let speaker = self.speaker.deadline().map(|at| self.clock.at(at));
@@ -168,51 +176,40 @@ impl Runtime {
 
 /// One turn: what came in.
 impl Runtime {
-    fn take_events(&mut self) -> bool {
-        let mut busy = false;
+    fn take_events(&mut self) {
         for _ in 0..AT_ONCE {
             let Ok(event) = self.outlet.events.try_recv() else { break };
             self.event(event);
-            busy = true;
         }
-        busy
     }
 
-    fn take_requests(&mut self) -> bool {
+    fn take_requests(&mut self) {
         let started = time::Instant::now();
-        let mut busy = self.carry_on_commands(started);
+        self.carry_on_commands(started);
         while self.commands.is_none() && started.elapsed() < SLICE {
             let Ok(request) = self.requests.requests.try_recv() else { break };
             self.request(request);
             self.carry_on_commands(started);
-            busy = true;
         }
-        busy
     }
 
-    fn take_inbound(&mut self) -> bool {
+    fn take_inbound(&mut self) {
         let started = time::Instant::now();
-        let mut busy = false;
         for _ in 0..INBOUND {
             let Ok(inbound) = self.outlet.inbound.try_recv() else { break };
             self.inbound(inbound);
-            busy = true;
             if started.elapsed() >= SLICE {
                 break;
             }
         }
-        busy
     }
 
-    fn work(&mut self) -> bool {
+    fn work(&mut self) {
         let started = time::Instant::now();
-        let mut busy = false;
         while self.speaker.has_work() && started.elapsed() < SLICE {
             self.speaker.work(self.clock.now(), UNITS, &mut self.out);
             self.carry_out();
-            busy = true;
         }
-        busy
     }
 
     /// Timers go off. Words that have arrived but weren't heard count as heard, so readers get a look at their sockets
@@ -352,8 +349,8 @@ impl Runtime {
     }
 
     /// Goes on with the commands that are being carried out, if there are any, until the slice is over.
-    fn carry_on_commands(&mut self, started: time::Instant) -> bool {
-        let Some(mut commands) = self.commands.take() else { return false };
+    fn carry_on_commands(&mut self, started: time::Instant) {
+        let Some(mut commands) = self.commands.take() else { return };
         let now = self.clock.now();
         for command in commands.left.by_ref() {
             commands.answers.push(self.speaker.command(now, command, &mut self.out));
@@ -367,7 +364,6 @@ impl Runtime {
         } else {
             self.commands = Some(commands);
         }
-        true
     }
 }
 

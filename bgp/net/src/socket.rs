@@ -19,15 +19,19 @@ pub(crate) fn new(address: &SocketAddr) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Sets what a connection of either direction needs. Whole batches are written, so nothing is gained by waiting for more
-/// (`TCP_NODELAY`). That the packets aren't marked as control traffic is no reason to do without the connection.
+/// How many octets the system may hold that it hasn't sent: with more, a slow neighbour would get old news, and a
+/// KEEPALIVE would wait behind them.
+const UNSENT: u32 = 256 * 1024;
+
+/// Sets what a connection of either direction wants. Whole batches are written, so nothing is gained by waiting for more
+/// (`TCP_NODELAY`). None of it is a reason to do without the connection.
 pub(crate) fn prepare<'s>(socket: impl Into<SockRef<'s>>, family: IpAddr) {
     let socket = socket.into();
     let marked = match family {
         IpAddr::V4(_) => socket.set_tos_v4(INTERNETWORK_CONTROL),
         IpAddr::V6(_) => socket.set_tclass_v6(INTERNETWORK_CONTROL),
     };
-    if let Err(error) = marked.and(socket.set_tcp_nodelay(true)) {
+    if let Err(error) = marked.and(socket.set_tcp_nodelay(true)).and(socket.set_tcp_notsent_lowat(UNSENT)) {
         tracing::debug!(%error, "can't set socket options");
     }
 }
