@@ -7,11 +7,12 @@
 //! slow a reader is. Without readers nothing is stored at all.
 //!
 //! Dropping an entry is also the moment when a tombstone (a destination without paths, kept so that readers can still
-//! learn that it is gone) may be freed: the log hands such ids back to the table.
+//! learn that it is gone) may be freed: the log hands such ids back to the table, a few at a time, since a reader that
+//! goes may leave any number of them behind.
 //!
 //! *Never:* stores what changed, only that something did; the reader looks at the destination as it is now.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Sequence numbers covered by one chunk: the unit of compaction and of dropping.
 const CHUNK: u64 = 1024;
@@ -43,6 +44,8 @@ pub(super) struct ChangeLog {
     closed: BTreeMap<u64, Chunk>,
     /// The chunk of number `last / CHUNK`.
     open: Chunk,
+    /// Chunks that every reader has passed, with their first numbers: they are yet to be searched for tombstones.
+    dropped: VecDeque<(u64, Vec<Entry>)>,
     cursors: Vec<Option<Cursor>>,
     readers: usize,
 }
@@ -126,43 +129,31 @@ impl ChangeLog {
         self.cursor_seq(id) < self.last
     }
 
-    /// Moves the reader forward to `seq`, unread; never back. Freed tombstones are appended to `free`.
-    pub(super) fn advance_cursor(
-        &mut self,
-        id: CursorId,
-        seq: u64,
-        dests: &impl Versions,
-        free: &mut Vec<u32>,
-    ) {
+    /// Moves the reader forward to `seq`, unread; never back.
+    pub(super) fn advance_cursor(&mut self, id: CursorId, seq: u64, dests: &impl Versions) {
         let last = self.last;
         if let Some(Some(cursor)) = self.cursors.get_mut(id.0 as usize) {
             cursor.passed = cursor.passed.max(seq.min(last));
             cursor.hint = u32::MAX;
-            self.trim(dests, free);
+            self.trim(self.last, dests);
         }
     }
 
-    /// Removes a reader. Freed tombstones are appended to `free`.
-    pub(super) fn remove_cursor(&mut self, id: CursorId, dests: &impl Versions, free: &mut Vec<u32>) {
+    /// Removes a reader.
+    pub(super) fn remove_cursor(&mut self, id: CursorId, dests: &impl Versions) {
         if let Some(slot @ Some(_)) = self.cursors.get_mut(id.0 as usize) {
             *slot = None;
             self.readers -= 1;
-            self.trim(dests, free);
+            self.trim(self.last, dests);
         }
     }
 
-    /// The next change that is still the latest of its destination. Tombstones that every reader has passed are
-    /// appended to `free`, never the one returned: that one may be freed by a later call.
-    pub(super) fn next(
-        &mut self,
-        id: CursorId,
-        dests: &impl Versions,
-        free: &mut Vec<u32>,
-    ) -> Option<(u64, u32)> {
+    /// The next change that is still the latest of its destination.
+    pub(super) fn next(&mut self, id: CursorId, dests: &impl Versions) -> Option<(u64, u32)> {
         let mut cursor = self.cursor(id)?;
         if cursor.passed >= self.last {
             if self.floor < self.last {
-                self.trim(dests, free);
+                self.trim(self.last, dests);
             }
             return None;
         }
@@ -173,12 +164,38 @@ impl ChangeLog {
             *slot = Some(cursor);
         }
         match found {
-            // The entry found must survive this call, since its tombstone is still to be looked at.
-            Some((seq, _)) if left_chunk => self.trim_before(seq, dests, free),
+            // The entry found must survive this call, since the caller is yet to look at its destination.
+            Some((seq, _)) if left_chunk => self.trim(seq - 1, dests),
             Some(_) => {}
-            None => self.trim(dests, free),
+            None => self.trim(self.last, dests),
         }
         found
+    }
+
+    /// Whether nothing is left for [`ChangeLog::search_dropped`].
+    #[inline]
+    pub(super) fn is_tidy(&self) -> bool {
+        self.dropped.is_empty()
+    }
+
+    /// Looks at up to `budget` entries that every reader has passed, and appends to `free` the tombstones among them.
+    pub(super) fn search_dropped(&mut self, budget: usize, dests: &impl Versions, free: &mut Vec<u32>) {
+        if !dests.any_tombstone() {
+            self.dropped.clear();
+        }
+        for _ in 0..budget {
+            let Some((first, entries)) = self.dropped.front_mut() else { break };
+            match entries.pop() {
+                Some(Entry { offset, id }) => {
+                    if dests.version(id) == *first + u64::from(offset) && dests.is_tombstone(id) {
+                        free.push(id);
+                    }
+                }
+                None => {
+                    self.dropped.pop_front();
+                }
+            }
+        }
     }
 
     /// How many entries are stored, stale ones included.
@@ -231,11 +248,13 @@ impl ChangeLog {
 
     /// Files the open chunk under `number` and starts a new one.
     fn close(&mut self, number: u64) {
-        let mut chunk = std::mem::take(&mut self.open);
-        if chunk.live > 0 {
-            chunk.entries.shrink_to_fit();
-            self.closed.insert(number, chunk);
+        if self.open.live == 0 {
+            self.open.entries.clear();
+            return;
         }
+        let mut chunk = std::mem::take(&mut self.open);
+        chunk.entries.shrink_to_fit();
+        self.closed.insert(number, chunk);
         self.open.entries.reserve(CHUNK as usize);
     }
 
@@ -257,34 +276,31 @@ impl ChangeLog {
         }
     }
 
-    /// Drops what all readers have passed.
-    fn trim(&mut self, dests: &impl Versions, free: &mut Vec<u32>) {
-        self.trim_before(self.last + 1, dests, free);
-    }
-
-    /// Drops what all readers have passed, of the entries before `limit`.
-    fn trim_before(&mut self, limit: u64, dests: &impl Versions, free: &mut Vec<u32>) {
+    /// Drops what all readers have passed, of the entries up to `limit`.
+    fn trim(&mut self, limit: u64, dests: &impl Versions) {
         let passed = self.cursors.iter().flatten().map(|cursor| cursor.passed).min();
-        let passed = passed.unwrap_or(self.last).min(limit - 1);
+        let passed = passed.unwrap_or(self.last).min(limit);
         if passed <= self.floor {
             return;
         }
+        let search = dests.any_tombstone();
         let whole_chunks = (passed + 1) / CHUNK;
         while let Some(first) = self.closed.first_entry() {
             if *first.key() >= whole_chunks {
                 break;
             }
             let (number, chunk) = first.remove_entry();
-            chunk.give_back(number * CHUNK, dests, free);
+            if search {
+                self.dropped.push_back((number * CHUNK, chunk.entries));
+            }
         }
         self.floor = self.floor.max((whole_chunks * CHUNK).saturating_sub(1));
         if passed == self.last {
-            let number = self.last / CHUNK;
-            let mut open = std::mem::take(&mut self.open);
-            open.give_back(number * CHUNK, dests, free);
-            open.entries.clear();
-            open.live = 0;
-            self.open = open;
+            if search && self.open.live > 0 {
+                self.dropped.push_back((self.last / CHUNK * CHUNK, self.open.entries.clone()));
+            }
+            self.open.entries.clear();
+            self.open.live = 0;
             self.floor = self.last;
         }
     }
@@ -300,15 +316,5 @@ impl Chunk {
             return hint;
         }
         self.entries.partition_point(passed)
-    }
-
-    /// Appends the tombstones whose latest change is in this chunk to `free`.
-    fn give_back(&self, first: u64, dests: &impl Versions, free: &mut Vec<u32>) {
-        if dests.any_tombstone() {
-            let gone = |entry: &&Entry| {
-                dests.version(entry.id) == first + u64::from(entry.offset) && dests.is_tombstone(entry.id)
-            };
-            free.extend(self.entries.iter().filter(gone).map(|entry| entry.id));
-        }
     }
 }

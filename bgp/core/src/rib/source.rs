@@ -143,6 +143,12 @@ impl Sources {
         Some(id)
     }
 
+    /// The same if there is one already: what was never announced need not be withdrawn.
+    #[must_use]
+    pub fn find(&self, peer: PeerIx, path_id: PathId) -> Option<SourceId> {
+        self.by_key.get(&(peer, path_id)).copied()
+    }
+
     /// The neighbour of a source; `None` for the speaker itself.
     #[must_use]
     pub fn peer(&self, source: SourceId) -> Option<PeerIx> {
@@ -200,6 +206,8 @@ mod tests {
         let plain = sources.intern(PeerIx(2), PathId::NONE).unwrap();
         let other = sources.intern(PeerIx(2), PathId(7)).unwrap();
         assert_ne!(plain, other);
+        assert_eq!(sources.find(PeerIx(2), PathId(7)), Some(other));
+        assert_eq!(sources.find(PeerIx(2), PathId(8)), None);
         assert_eq!(sources.intern(PeerIx(2), PathId::NONE), Some(plain));
         assert_eq!(sources.intern(PeerIx(2), PathId(7)), Some(other));
         assert_eq!((sources.peer(other), sources.path_id(other)), (Some(PeerIx(2)), PathId(7)));

@@ -109,9 +109,12 @@ pub struct Table<K: TableKey> {
     log: ChangeLog,
     /// Destinations with at least one path.
     live: usize,
-    /// Ids that the log gives back; kept for its memory.
+    /// Numbers that the log gives back; empty between calls, kept for its memory.
     freed: Vec<u32>,
 }
+
+/// How many entries of the log one call looks at for tombstones to free.
+const TIDY_AT_ONCE: usize = 64;
 
 /// Candidates of one destination with their place in its chain.
 type Candidates = SmallVec<[Candidate; 4]>;
@@ -136,6 +139,7 @@ impl<K: TableKey> Table<K> {
     /// # Errors
     /// [`TableFull`]; nothing has changed then.
     pub fn announce(&mut self, key: K, offer: Offer, cx: &mut Context<'_>) -> Result<Outcome, TableFull> {
+        self.tidy();
         let hash = self.hash(key);
         let id = match self.lookup(key, hash) {
             Some(id) => id,
@@ -151,6 +155,7 @@ impl<K: TableKey> Table<K> {
 
     /// A source has no path for this key any more.
     pub fn withdraw(&mut self, key: K, source: SourceId, cx: &mut Context<'_>) -> Outcome {
+        self.tidy();
         match self.lookup(key, self.hash(key)) {
             Some(id) => self.take(id, source, cx),
             None => Outcome { dest: None, had: None, changed: false },
@@ -289,9 +294,8 @@ impl<K: TableKey> Table<K> {
 
     /// Moves a reader forward to `seq`, unread; never back.
     pub fn advance_cursor(&mut self, cursor: CursorId, seq: u64) {
-        let mut freed = std::mem::take(&mut self.freed);
-        self.log.advance_cursor(cursor, seq, &self.dests, &mut freed);
-        self.free_tombstones(freed);
+        self.log.advance_cursor(cursor, seq, &self.dests);
+        self.tidy();
     }
 
     /// Whether a reader has changes before it; all of them may turn out to be superseded.
@@ -302,19 +306,17 @@ impl<K: TableKey> Table<K> {
 
     /// The next destination that changed, with the number of its latest change. Each destination is reported once
     /// per reader and state, whatever the number of changes in between. One that has lost all its paths keeps its
-    /// number and key until the next call on any reader of this table.
+    /// number and key until the next call that changes this table or moves any of its readers.
     pub fn next_change(&mut self, cursor: CursorId) -> Option<(u64, DestId)> {
-        let mut freed = std::mem::take(&mut self.freed);
-        let found = self.log.next(cursor, &self.dests, &mut freed);
-        self.free_tombstones(freed);
+        let found = self.log.next(cursor, &self.dests);
+        self.tidy();
         found.map(|(seq, id)| (seq, DestId(id)))
     }
 
     /// Removes a reader.
     pub fn remove_cursor(&mut self, cursor: CursorId) {
-        let mut freed = std::mem::take(&mut self.freed);
-        self.log.remove_cursor(cursor, &self.dests, &mut freed);
-        self.free_tombstones(freed);
+        self.log.remove_cursor(cursor, &self.dests);
+        self.tidy();
     }
 }
 
@@ -544,7 +546,19 @@ impl<K: TableKey> Table<K> {
         self.log.append(id, old, &self.dests);
     }
 
-    fn free_tombstones(&mut self, mut freed: Vec<u32>) {
+    /// Frees some of the tombstones that every reader has passed. Every call on a table that adds to them does this, so
+    /// that they go faster than they come, and none takes long.
+    #[inline]
+    fn tidy(&mut self) {
+        if !self.log.is_tidy() {
+            self.tidy_some();
+        }
+    }
+
+    #[cold]
+    fn tidy_some(&mut self) {
+        let mut freed = std::mem::take(&mut self.freed);
+        self.log.search_dropped(TIDY_AT_ONCE, &self.dests, &mut freed);
         for id in freed.drain(..) {
             self.free(id);
         }

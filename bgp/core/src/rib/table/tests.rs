@@ -358,6 +358,29 @@ fn a_cursor_moves_forward_only() {
     assert_eq!((w.table.cursor_seq(pin), w.table.last_seq(), w.table.log.stored()), (10, 10, 0));
 }
 
+/// A reader that goes leaves a whole table of tombstones behind: they are freed bit by bit by what happens next.
+#[test]
+fn tombstones_are_freed_a_few_at_a_time() {
+    let mut w = World::new(1);
+    let cursor = w.table.add_cursor();
+    for key in 0..5000 {
+        w.announce(key, 0, 100, 1);
+    }
+    for key in 0..5000 {
+        w.withdraw(key, 0);
+    }
+    assert_eq!(w.table.dests.tombstones, 5000);
+    w.table.remove_cursor(cursor);
+    assert_eq!(w.table.log.stored(), 0);
+    let mut before = w.table.dests.tombstones;
+    for _ in 0..90 {
+        w.announce(9999, 0, 100, 1);
+        assert!(before - w.table.dests.tombstones <= TIDY_AT_ONCE);
+        before = w.table.dests.tombstones;
+    }
+    assert_eq!((w.table.dests.tombstones, w.table.index.len()), (0, 1));
+}
+
 /// A reader that stands still while others go on costs no more than a few entries per destination.
 #[test]
 fn the_log_is_bounded_by_the_destinations() {
@@ -515,6 +538,9 @@ proptest! {
         }
         prop_assert_eq!(w.table.next_change(readers[0].0), None);
         prop_assert_eq!(w.table.log.stored(), 0);
+        while !w.table.log.is_tidy() {
+            prop_assert_eq!(w.table.next_change(readers[0].0), None);
+        }
         prop_assert_eq!(w.table.dests.tombstones, 0);
         // And everything is given back.
         for (key, peer) in model.into_keys() {
@@ -522,6 +548,9 @@ proptest! {
         }
         for (cursor, _) in readers {
             w.table.remove_cursor(cursor);
+        }
+        while !w.table.log.is_tidy() {
+            w.table.tidy();
         }
         prop_assert!(w.table.is_empty() && w.attrs.is_empty() && w.table.index.is_empty());
     }
