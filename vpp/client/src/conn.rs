@@ -37,42 +37,44 @@ impl Conn {
     /// Runs until the client is closed.
     pub(crate) async fn run(mut self) {
         let mut attempt = 0;
-        let mut told = None;
-        let shared = Arc::clone(&self.shared);
+        let mut told = String::new();
         loop {
-            let error = match self.connect().await {
-                Ok(None) => break,
-                Ok(Some(link)) => {
+            match self.connect().await {
+                Ok(None) => return,
+                Ok(Some(mut link)) => {
                     attempt = 0;
-                    told = None;
-                    match self.serve(link).await {
-                        End::Closing => break,
-                        End::Broken(error) => error,
+                    told.clear();
+                    match self.serve(&mut link).await {
+                        End::Closing => return,
+                        End::Broken(error) => self.report(error, attempt, &mut told),
                     }
+                    // Only now: who hears that a request is lost shall find the state changed already.
+                    drop(link);
+                    self.shared.outbox.refuse();
                 }
-                Err(error) => error,
-            };
-            let text = error.to_string();
-            // Once per transition, not per attempt.
-            if told.as_ref() != Some(&text) {
-                warn!(path = %self.path.display(), error = %text, "no connection to VPP");
-                told = Some(text);
+                Err(error) => self.report(error, attempt, &mut told),
             }
-            self.state.send_replace(ConnState::Connecting { attempt, last_error: Some(Arc::new(error)) });
             if self.wait(self.delay(attempt)).await {
-                break;
+                return;
             }
             attempt = attempt.saturating_add(1);
         }
-        shared.outbox.close();
-        self.state.send_replace(ConnState::Closed);
+    }
+
+    fn report(&self, error: ConnectError, attempt: u32, told: &mut String) {
+        let text = error.to_string();
+        // Once per transition, not per attempt.
+        if *told != text {
+            warn!(path = %self.path.display(), error = %text, "no connection to VPP");
+            *told = text;
+        }
+        self.state.send_replace(ConnState::Connecting { attempt, last_error: Some(Arc::new(error)) });
     }
 
     /// One attempt; `None` when the client is to close instead.
     async fn connect(&self) -> Result<Option<Link>, ConnectError> {
         let connecting = Link::connect(&self.path, &self.settings);
-        let connecting = std::pin::pin!(tokio::time::timeout(self.settings.deadline, connecting));
-        let mut connecting = connecting;
+        let mut connecting = std::pin::pin!(tokio::time::timeout(self.settings.deadline, connecting));
         loop {
             tokio::select! {
                 biased;
@@ -83,7 +85,7 @@ impl Conn {
         }
     }
 
-    async fn serve(&mut self, mut link: Link) -> End {
+    async fn serve(&mut self, link: &mut Link) -> End {
         self.generation = self.generation.next();
         count(&self.shared.tally.connections);
         info!(generation = self.generation.number(), version = %link.version(), "connected to VPP");
@@ -91,10 +93,6 @@ impl Conn {
         self.state.send_replace(ConnState::Up { generation: self.generation, version: link.version() });
         let end = link.run(self.generation, &self.settings, &self.shared, &self.teller).await;
         self.shared.set_table(Arc::default());
-        // Who hears that a request is lost shall find the state changed already.
-        self.state.send_replace(ConnState::Connecting { attempt: 0, last_error: None });
-        drop(link);
-        self.shared.outbox.refuse();
         end
     }
 
@@ -114,5 +112,13 @@ impl Conn {
     fn delay(&self, attempt: u32) -> Duration {
         let factor = 1_u32.checked_shl(attempt).unwrap_or(u32::MAX);
         self.settings.first_retry.saturating_mul(factor).min(self.settings.last_retry)
+    }
+}
+
+impl Drop for Conn {
+    /// However the task ends, nobody waits for it in vain.
+    fn drop(&mut self) {
+        self.state.send_replace(ConnState::Closed);
+        self.shared.outbox.close();
     }
 }

@@ -146,8 +146,9 @@ impl Link {
                 now = Instant::now();
                 continue;
             }
-            let wake = self.wake_at(settings).min(closing_until.unwrap_or(armed));
-            // An alarm that comes too early is harmless, so it is only ever moved forward.
+            let wake = self.wake_at(settings);
+            let wake = closing_until.map_or(wake, |until| wake.min(until));
+            // An alarm that comes too early is harmless, so one that is set is only ever moved to an earlier time.
             if wake < armed || armed <= now {
                 armed = wake;
                 alarm.as_mut().reset(armed);
