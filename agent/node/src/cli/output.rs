@@ -52,7 +52,8 @@ pub(super) fn ago(time: Duration) -> String {
         (0, 0, 0, seconds) => format!("{seconds}s"),
         (0, 0, minutes, seconds) => format!("{minutes}m{seconds:02}s"),
         (0, hours, minutes, _) => format!("{hours}h{minutes:02}m"),
-        (days, hours, ..) => format!("{days}d{hours:02}h"),
+        (0..1000, hours, ..) => format!("{days}d{hours:02}h"),
+        (days, ..) => format!("{days}d"),
     }
 }
 
@@ -69,6 +70,7 @@ mod tests {
             (3600, "1h00m"),
             (90_061, "1d01h"),
             (8_640_000, "100d00h"),
+            (86_400_000, "1000d"),
         ];
         for (seconds, text) in cases {
             assert_eq!(ago(Duration::from_secs(seconds)), text);

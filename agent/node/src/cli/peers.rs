@@ -32,7 +32,7 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
 }
 
 const COLUMNS: &[Column] = &[
-    Column::narrow("PEER", 21),
+    Column::narrow("PEER", 16),
     Column::number("AS"),
     Column::text("STATE"),
     Column::number("UPTIME"),
@@ -131,11 +131,11 @@ mod tests {
         assert_eq!(
             show(&peers, false),
             "\
-PEER                      AS  STATE        UPTIME  FAMILY        RECEIVED  ACCEPTED  ADVERTISED
-192.0.2.254            65000  established   1m23s  ipv4/unicast   1000000   1000000           2
-                                                   ipv6/unicast         0         0           2
+PEER                 AS  STATE        UPTIME  FAMILY        RECEIVED  ACCEPTED  ADVERTISED
+192.0.2.254       65000  established   1m23s  ipv4/unicast   1000000   1000000           2
+                                              ipv6/unicast         0         0           2
 [2001:db8:1111:2222:3333:4444:5555:6666]:1790
-                           -  active            -  ipv6/unicast         -         -           -
+                      -  active            -  ipv6/unicast         -         -           -
   can't connect: connection refused
 "
         );

@@ -210,7 +210,7 @@ impl Routes {
             Column::text(""),
             Column::narrow("PREFIX", 20),
             Column::narrow("NEXT HOP", 16),
-            Column::narrow(if self.with_neighbor { "NEIGHBOR" } else { "FROM" }, 16),
+            Column::narrow(if self.with_neighbor { "NEIGHBOR" } else { "FROM" }, 21),
             Column::number("AGE"),
             Column::number("PREF"),
             Column::number("MED"),

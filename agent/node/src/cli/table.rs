@@ -91,14 +91,19 @@ impl Layout {
             cells.chain([width(column.title)]).max().unwrap_or(0).min(column.limit.max(width(column.title)))
         };
         let mut widths: Vec<usize> = columns.iter().enumerate().map(widest).collect();
-        // What is too much is taken from the columns that can be cut, from the widest first.
+        // What is too much is taken from the columns that can be cut, from the widest first; then from other text,
+        // whose rows then take two lines.
         let room = WIDTH.saturating_sub(GAP * columns.len().saturating_sub(1));
-        while widths.iter().sum::<usize>() > room {
-            let candidates =
-                columns.iter().zip(&mut widths).filter(|(column, width)| column.cut && **width > LEAST);
-            match candidates.map(|(_, width)| width).max() {
-                Some(width) => *width -= 1,
-                None => break,
+        for cut in [true, false] {
+            while widths.iter().sum::<usize>() > room {
+                let shrinks =
+                    |column: &Column, width: usize| column.cut == cut && !column.right && width > LEAST;
+                let candidates =
+                    columns.iter().zip(&mut widths).filter(|(column, width)| shrinks(column, **width));
+                match candidates.map(|(_, width)| width).max() {
+                    Some(width) => *width -= 1,
+                    None => break,
+                }
             }
         }
         Self { columns: columns.to_vec(), widths, colours }

@@ -145,8 +145,8 @@ Not as they should be:
   route 10.0.0.0/8 table 0: blocked: VPP answered -3 (NO_SUCH_FIB)
 
 Configuration:
-  error: /etc/peers.yaml:7: BGPPeer tor spec.peerIP: must be an address (its last good version
-  stays in force)
+  error: /etc/peers.yaml:7: BGPPeer tor spec.peerIP: must be an address (its last good version stays
+  in force)
 "
         );
     }

@@ -171,3 +171,28 @@ fn warnings_do_not_hold_an_object_back() {
         ]
     );
 }
+
+#[test]
+fn the_examples_are_whole() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/examples");
+    let mut manifests = Manifests::default();
+    for entry in std::fs::read_dir(format!("{folder}/manifests")).unwrap() {
+        let path = entry.unwrap().path();
+        manifests.put(&path.to_string_lossy().into(), &std::fs::read_to_string(&path).unwrap());
+    }
+    assert_eq!(
+        words(&manifests.settle()),
+        [
+            "list Node [node-a node-b]",
+            "list BGPConfiguration [default]",
+            "list BGPPeer [top-of-rack-v4 top-of-rack-v6]",
+            "list IPPool [plain plain-v6 tunnelled]",
+            "list BlockAffinity [node-a-10-244-1-0-26 node-a-10-245-1-0-26 node-a-fd00-10-244-1---122]",
+        ]
+    );
+    let loaded = crate::env::load(Some(format!("{folder}/agent.yaml").as_ref()), []);
+    assert_eq!(loaded.faults, []);
+    let text = std::fs::read_to_string(format!("{folder}/speaker.yaml")).unwrap();
+    let speaker = crate::speaker_file::SpeakerFile::parse(&text).unwrap();
+    assert_eq!((speaker.refused, speaker.peers.len()), (vec![], 2));
+}
