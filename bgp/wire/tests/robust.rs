@@ -6,10 +6,8 @@
 mod bgp;
 mod vectors;
 
-/// The kinds of session that matter for parsing: all but long messages.
-fn sessions() -> impl Iterator<Item = u8> {
-    (0..bgp::SESSIONS).filter(|choice| choice & 8 == 0)
-}
+/// External, internal, 2-octet AS numbers with IPv4 alone, path identifiers for IPv4 alone and for both families.
+const SESSIONS: [u8; 5] = [3, 1, 2 | 16, 7 | 16, 7];
 
 fn golden() -> Vec<Vec<u8>> {
     ["field-faults.txt", "session.txt", "sent.txt"]
@@ -19,9 +17,9 @@ fn golden() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// The message on every kind of session, and what follows its header as the body of an UPDATE.
+/// The message on each session, and what follows its header as the body of an UPDATE.
 fn check(octets: &[u8]) {
-    for choice in sessions() {
+    for choice in SESSIONS {
         bgp::message(&[&[choice], octets].concat());
         bgp::update(&[&[choice], octets.get(19..).unwrap_or_default()].concat());
     }
