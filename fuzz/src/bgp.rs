@@ -2,6 +2,8 @@
 //! `bgp-wire` replays their corpora through it.
 //!
 //! The first octet of an input chooses the kind of session, the others are what the peer sends.
+// Everyone who includes this file uses a part of it.
+#![allow(dead_code)]
 
 use bgp_wire::{
     Asn, Capability, EncodeOptions, Family, FamilySet, HEADER_LEN, Ipv4Prefix, Ipv6Prefix, Message,
