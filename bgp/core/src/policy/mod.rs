@@ -3,8 +3,8 @@
 //! - [`definition`]: policies as declared, naming sets by name
 //! - [`sets`]: the defined sets
 //! - [`program`]: the closed instruction set, all of it
-//! - [`compile`]: declared → program, with mistakes that say where they are
-//! - [`eval`]: a program runs over a path; the result is a verdict and edits, never a copied attribute set
+//! - [`mod@compile`]: declared → program, with mistakes that say where they are
+//! - [`mod@eval`]: a program runs over a path; the result is a verdict and edits, never a copied attribute set
 //!
 //! *Absent on purpose:* trait objects, patterns that are text while routes pass, knowledge of peers or tables, and any
 //! meaning of *policy* other than route policy.

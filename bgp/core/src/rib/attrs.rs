@@ -236,7 +236,7 @@ impl AttrStore {
         if update.decode_ctx().classic {
             sets.classic = Some(self.intern(&decoded.canonical, decoded.next_hop, || decoded.facts));
         }
-        if let Some(reach) = update.mp_reach().filter(|reach| !reach.is_empty()) {
+        if let Some(reach) = update.mp_reach().filter(|_| update.decode_ctx().multiprotocol) {
             sets.multiprotocol =
                 Some(self.intern(&decoded.canonical, Some(reach.next_hop), || decoded.facts));
         }

@@ -55,7 +55,7 @@ impl TableKey for Ipv6Prefix {
 
     #[inline]
     fn hash_parts(bits: [u64; 2], len: u8, hasher: &FixedState) -> u64 {
-        hasher.hash_one((bits, len))
+        hasher.hash_one((bits[0], bits[1], len))
     }
 }
 

@@ -42,7 +42,7 @@ impl DestId {
     /// The destination of this index. Any value is safe to ask a table about.
     #[must_use]
     pub const fn from_index(ix: usize) -> Self {
-        Self(ix as u32)
+        Self(if ix > u32::MAX as usize { u32::MAX } else { ix as u32 })
     }
 }
 
@@ -209,6 +209,9 @@ impl<K: TableKey> Table<K> {
     /// one of this speaker's own.
     pub fn hops(&self, id: DestId, max: usize, attrs: &mut AttrStore) -> NextHopSet {
         let Some(best) = self.best(id) else { return NextHopSet::default() };
+        if best.path.source.is_local() {
+            return NextHopSet::default();
+        }
         if best.path.next == 0 || max <= 1 {
             return attrs.next_hop_set(best.attrs);
         }
@@ -225,6 +228,9 @@ impl<K: TableKey> Table<K> {
             others.sort_unstable();
         }
         hops.truncate(max);
+        if hops.len() == 1 {
+            return attrs.next_hop_set(best.attrs);
+        }
         attrs.next_hops_mut().set(hops)
     }
 

@@ -85,6 +85,12 @@ fn each_rung_decides_in_its_turn() {
     }
 }
 
+/// Tables store a rung as its number.
+#[test]
+fn rungs_are_numbered_in_order() {
+    assert!(Rung::ALL.iter().enumerate().all(|(at, &rung)| rung as usize == at));
+}
+
 #[test]
 fn a_path_alone_is_best_and_none_is_none() {
     let decision = decide(&[plain()]).unwrap();
