@@ -5,9 +5,11 @@ use vpp_wire::api::feature::{FeatureIsEnabled, FeatureIsEnabledReply};
 use vpp_wire::api::gso::{FeatureGsoEnableDisable, FeatureGsoEnableDisableReply};
 use vpp_wire::name::MsgName;
 
-use super::{INVALID_SW_IF_INDEX, INVALID_VALUE, OK, Row, bytes_at, foreign, row, text, u8_at, u32_at};
+use super::field::{bytes_at, text, u8_at, u32_at};
+use super::retval::{INVALID_SW_IF_INDEX, INVALID_VALUE, OK};
+use super::row::{Row, foreign, row};
+use crate::context::Cx;
 use crate::state::interface::{FEATURES, Interface};
-use crate::vpp::Cx;
 
 pub(super) fn rows() -> Vec<Row> {
     vec![

@@ -3,8 +3,10 @@
 use vpp_wire::Message;
 use vpp_wire::api::fib::{FibSourceAdd, FibSourceAddReply, FibSourceDetails, FibSourceDump};
 
-use super::{OK, Row, push_text, row};
-use crate::vpp::Cx;
+use super::field::push_text;
+use super::retval::OK;
+use super::row::{Row, row};
+use crate::context::Cx;
 
 pub(super) fn rows() -> Vec<Row> {
     vec![

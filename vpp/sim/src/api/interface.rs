@@ -13,15 +13,16 @@ use vpp_wire::name::MsgName;
 use vpp_wire::types::Mac;
 use zerocopy::FromZeros;
 
-use super::{
+use super::field::{NONE, bytes_at, fixed, prefix_at, text, u32_at};
+use super::retval::{
     ADDRESS_FOUND_FOR_INTERFACE, ADDRESS_IN_USE, ADDRESS_LENGTH_MISMATCH, ADDRESS_NOT_FOUND_FOR_INTERFACE,
-    INVALID_REGISTRATION, INVALID_SW_IF_INDEX, INVALID_SW_IF_INDEX_2, INVALID_VALUE, NO_SUCH_FIB, NONE, OK,
-    Row, bytes_at, fixed, foreign, prefix_at, row, text, u32_at,
+    INVALID_REGISTRATION, INVALID_SW_IF_INDEX, INVALID_SW_IF_INDEX_2, INVALID_VALUE, NO_SUCH_FIB, OK,
 };
+use super::row::{Row, foreign, row};
+use crate::context::Cx;
 use crate::state::interface::{Interface, Kind};
 use crate::state::key::Af;
 use crate::state::{AddressError, State};
-use crate::vpp::Cx;
 
 /// The event that is sent to who asked for it.
 pub(crate) const EVENT: &str = SwInterfaceEvent::DESCRIPTOR.name.name();

@@ -7,12 +7,12 @@ use vpp_wire::api::ip::{
 };
 use vpp_wire::name::MsgName;
 
-use super::{
-    NO_SUCH_FIB, NONE, OK, Row, bytes_at, foreign, push_address, push_text, row, text, u8_at, u32_at,
-};
+use super::field::{NONE, bytes_at, push_address, push_text, text, u8_at, u32_at};
+use super::retval::{NO_SUCH_FIB, OK};
+use super::row::{Row, foreign, row};
+use crate::context::Cx;
 use crate::state::key::Af;
 use crate::state::sources::API;
-use crate::vpp::Cx;
 
 pub(super) fn rows() -> Vec<Row> {
     let plain = |name, crc, answer, serve| {

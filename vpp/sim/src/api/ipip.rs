@@ -5,12 +5,14 @@ use vpp_wire::api::ipip::{
     IpipAddTunnel, IpipAddTunnelReply, IpipDelTunnel, IpipDelTunnelReply, IpipTunnelDetails, IpipTunnelDump,
 };
 
-use super::{
-    IF_ALREADY_EXISTS, INSTANCE_IN_USE, INVALID_PROTOCOL, INVALID_VALUE, NO_SUCH_ENTRY, NO_SUCH_FIB, NONE,
-    OK, Row, SAME_SRC_DST, address_at, push_address, row, u8_at, u32_at,
+use super::field::{NONE, address_at, push_address, u8_at, u32_at};
+use super::retval::{
+    IF_ALREADY_EXISTS, INSTANCE_IN_USE, INVALID_PROTOCOL, INVALID_VALUE, NO_SUCH_ENTRY, NO_SUCH_FIB, OK,
+    SAME_SRC_DST,
 };
+use super::row::{Row, row};
+use crate::context::Cx;
 use crate::state::interface::{Ipip, Kind};
-use crate::vpp::Cx;
 
 /// The highest tunnel mode.
 const MODE_MP: u8 = 1;

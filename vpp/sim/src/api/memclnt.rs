@@ -7,8 +7,10 @@ use vpp_wire::api::memclnt::{
 };
 use vpp_wire::name::MsgName;
 
-use super::{NONE, Row, foreign, row};
-use crate::vpp::Cx;
+use super::field::{NONE, bytes_at};
+use super::retval::{INVALID_VALUE, OK};
+use super::row::{Row, foreign, row};
+use crate::context::Cx;
 
 /// The handshake, which `vpp.rs` answers itself: it comes before there is a client.
 pub(crate) const SOCKCLNT_CREATE: &str = SockclntCreate::DESCRIPTOR.name.name();
@@ -23,7 +25,7 @@ pub(super) fn rows() -> Vec<Row> {
             MsgName::new("api_versions_reply", 0x5f0d_99d6),
             14,
             |cx, _| {
-                cx.retval_and(super::OK, 0);
+                cx.retval_and(OK, 0);
                 Some(())
             },
         ),
@@ -64,7 +66,7 @@ fn sockclnt_delete(cx: &mut Cx<'_>, payload: &[u8]) -> Option<()> {
 
 fn control_ping(cx: &mut Cx<'_>, _: &[u8]) -> Option<()> {
     cx.answer_with(|out, _| {
-        out.extend_from_slice(&super::OK.to_be_bytes());
+        out.extend_from_slice(&OK.to_be_bytes());
         out.extend_from_slice(&0u32.to_be_bytes());
         out.extend_from_slice(&std::process::id().to_be_bytes());
     });
@@ -73,9 +75,9 @@ fn control_ping(cx: &mut Cx<'_>, _: &[u8]) -> Option<()> {
 
 /// No module is known by its own version here: the answer is that of an unknown one.
 fn get_first_msg_id(cx: &mut Cx<'_>, payload: &[u8]) -> Option<()> {
-    super::bytes_at::<64>(payload, 10)?;
+    bytes_at::<64>(payload, 10)?;
     cx.answer_with(|out, _| {
-        out.extend_from_slice(&super::INVALID_VALUE.to_be_bytes());
+        out.extend_from_slice(&INVALID_VALUE.to_be_bytes());
         out.extend_from_slice(&NONE.to_be_bytes()[..2]);
     });
     Some(())

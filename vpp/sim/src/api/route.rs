@@ -5,16 +5,19 @@ use vpp_wire::name::MsgName;
 use vpp_wire::{Message, frame};
 use zerocopy::{FromBytes, IntoBytes};
 
-use super::{
+use super::field::{NONE, prefix_at, push_address, u8_at, u32_at};
+use super::retval::{
     INVALID_PREFIX_LENGTH, NO_MATCHING_INTERFACE, NO_PATHS_IN_ROUTE, NO_SUCH_ENTRY, NO_SUCH_FIB,
-    NO_SUCH_TABLE, NONE, OK, Row, UNSPECIFIED, foreign, prefix_at, push_address, row, u8_at, u32_at,
+    NO_SUCH_TABLE, OK, UNSPECIFIED,
 };
+use super::row::{Row, foreign, row};
+use crate::context::Cx;
 use crate::state::State;
 use crate::state::fib::Listed;
 use crate::state::key::{Af, Key};
 use crate::state::path::{self, Path};
 use crate::state::sources::API;
-use crate::vpp::{Cx, Death};
+use crate::vpp::Death;
 
 /// Bytes of the details of a route with one path, header included.
 const USUAL_DETAILS: usize = frame::HEADER + 34 + size_of::<Path>();

@@ -2,8 +2,10 @@
 
 use vpp_wire::api::vpe::{ShowVersion, ShowVersionReply};
 
-use super::{OK, Row, push_text, row};
-use crate::vpp::Cx;
+use super::field::push_text;
+use super::retval::OK;
+use super::row::{Row, row};
+use crate::context::Cx;
 
 /// The release whose behaviour this is, with a word that no real one has.
 pub(crate) const VERSION: &str = "26.06-sim";

@@ -7,7 +7,7 @@ use tokio::net::UnixStream;
 use tokio::sync::{Notify, watch};
 
 use super::process::{Life, Process, Step};
-use crate::vpp::ConnId;
+use crate::clients::ConnId;
 
 /// Room made for each read, in bytes: more than a client's window of route requests.
 const READ: usize = 64 * 1024;

@@ -8,9 +8,10 @@ use serde::Serialize;
 use tokio::sync::{Notify, watch};
 use vpp_wire::frame::{self, Cut, HEADER};
 
+use crate::clients::{ConnId, Outbox};
 use crate::faults::{FaultPlan, Verdict, When};
 use crate::options::SimOptions;
-use crate::vpp::{ConnId, Death, Outbox, Outcome, Vpp};
+use crate::vpp::{Death, Outcome, Vpp};
 
 /// Output of one connection that is written before more of its requests are carried out, in bytes.
 const ENOUGH: usize = 256 * 1024;

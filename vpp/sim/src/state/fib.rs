@@ -2,16 +2,20 @@
 //!
 //! What it never does: check a request. The API modules do that and call in here with what VPP would accept.
 
+mod list;
+
 use std::collections::hash_map::Entry as MapEntry;
 use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::FixedState;
 
 use super::key::{Af, Key};
-use super::path::{self, Path, Shape};
+use super::path::{self, Path};
 use super::paths::{PathListId, PathLists, Retained, read};
 use super::pool::{Indices, Pool};
-use super::sources::{API, DEFAULT_ROUTE, INTERFACE, RECURSIVE_RESOLUTION, SPECIAL, SourceId, Sources};
+use super::sources::{API, DEFAULT_ROUTE, RECURSIVE_RESOLUTION, SPECIAL, SourceId, Sources};
+
+pub(crate) use self::list::Listed;
 
 /// What one source says about one prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,41 +53,6 @@ pub(crate) struct Table {
     by_api: bool,
     /// Interfaces in it, tunnels through it and path lists that look something up in it.
     users: u32,
-}
-
-/// A route as dumps list it.
-pub(crate) struct Listed<'a> {
-    /// The prefix without host bits.
-    pub(crate) key: Key,
-    /// Its address as first given.
-    pub(crate) given: [u8; 16],
-    /// Index into the statistics segment.
-    pub(crate) stats_index: u32,
-    /// The source that is forwarded.
-    pub(crate) source: SourceId,
-    /// Its paths.
-    pub(crate) paths: Paths<'a>,
-    /// Whether they drop although they look right.
-    pub(crate) dead: bool,
-}
-
-/// Paths kept, or made up for the occasion.
-pub(crate) enum Paths<'a> {
-    /// A path list.
-    Kept(&'a [Path]),
-    /// A next hop on a connected prefix.
-    Made(Path),
-}
-
-impl std::ops::Deref for Paths<'_> {
-    type Target = [Path];
-
-    fn deref(&self) -> &[Path] {
-        match self {
-            Self::Kept(paths) => paths,
-            Self::Made(path) => std::slice::from_ref(path),
-        }
-    }
 }
 
 /// All tables, their routes and what these share.
@@ -325,35 +294,6 @@ impl Fib {
         self.lists.interface_deleted(sw_if_index);
     }
 
-    /// The routes of a table in the order of length and address; with a source, only those where it wins.
-    pub(crate) fn list<'a>(
-        &'a self,
-        af: Af,
-        table: &'a Table,
-        source: Option<SourceId>,
-    ) -> impl Iterator<Item = Listed<'a>> {
-        let wanted = |entry: &Entry| source.is_none_or(|source| entry.best.source == source);
-        let mut keys: Vec<Key> =
-            table.routes.iter().filter(|(_, entry)| wanted(entry)).map(|(key, _)| *key).collect();
-        keys.sort_unstable();
-        keys.into_iter().filter_map(move |key| self.listed(af, table, key))
-    }
-
-    /// The route that an address range is forwarded by: the longest, or only the exact one.
-    pub(crate) fn lookup<'a>(
-        &'a self,
-        af: Af,
-        table: &'a Table,
-        key: Key,
-        exact: bool,
-    ) -> Option<Listed<'a>> {
-        let shortest = if exact { key.len } else { 0 };
-        (shortest..=key.len)
-            .rev()
-            .map(|len| Key::new(key.addr, len))
-            .find_map(|key| self.listed(af, table, key))
-    }
-
     /// The contributions to a prefix that lost, best first.
     pub(crate) fn shadowed<'a>(&'a self, table: &'a Table, key: Key) -> &'a [Contribution] {
         table.shadowed.get(&key).map_or(&[], Vec::as_slice)
@@ -372,42 +312,6 @@ impl Fib {
     /// How many prefixes all tables have.
     pub(crate) fn route_count(&self) -> usize {
         self.tables.iter().flat_map(|tables| tables.iter()).map(|(_, table)| table.routes.len()).sum()
-    }
-
-    fn listed<'a>(&'a self, af: Af, table: &'a Table, key: Key) -> Option<Listed<'a>> {
-        let entry = table.routes.get(&key)?;
-        let (paths, dead) = if entry.best.paths == PathListId::OF_COVER {
-            self.paths_of_cover(af, table, key)
-        } else {
-            (Paths::Kept(self.lists.paths(entry.best.paths)), self.lists.is_dead(entry.best.paths))
-        };
-        Some(Listed {
-            key,
-            given: table.given.get(&key).copied().unwrap_or(key.addr),
-            stats_index: entry.stats_index,
-            source: entry.best.source,
-            paths,
-            dead,
-        })
-    }
-
-    /// What a next hop does: the same as the longest prefix it is in; on a connected one it is a neighbour.
-    fn paths_of_cover<'a>(&'a self, af: Af, table: &'a Table, key: Key) -> (Paths<'a>, bool) {
-        let cover = (0..key.len).rev().find_map(|len| {
-            table
-                .routes
-                .get(&Key::new(key.addr, len))
-                .filter(|entry| entry.best.paths != PathListId::OF_COVER)
-        });
-        let Some(cover) = cover else { return (Paths::Kept(&[]), false) };
-        let paths = self.lists.paths(cover.best.paths);
-        let dead = self.lists.is_dead(cover.best.paths);
-        match paths {
-            [only] if cover.best.source == INTERFACE && path::shape(only) == Shape::Attached => {
-                (Paths::Made(path::neighbour(af, only.sw_if_index.get(), key.addr)), dead)
-            }
-            paths => (Paths::Kept(paths), dead),
-        }
     }
 
     fn contribution(&self, af: Af, table: u32, key: Key, source: SourceId) -> Option<Contribution> {

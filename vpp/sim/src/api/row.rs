@@ -1,0 +1,104 @@
+//! The table of handlers: which message is served by what, and answered by which other.
+
+use vpp_wire::name::MsgName;
+use vpp_wire::{Kind, Message};
+
+use super::{feature, fib, interface, ip, ipip, memclnt, route, vpe};
+use crate::context::Cx;
+
+/// Carries a request out; `None` when it is too short.
+pub(crate) type Serve = fn(&mut Cx<'_>, &[u8]) -> Option<()>;
+
+/// A request or dump that has a handler.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    /// Its id in this process.
+    pub(crate) id: u16,
+    /// The id of its reply or details.
+    pub(crate) answer_id: u16,
+    /// Its name.
+    pub(crate) name: MsgName,
+    /// The name of its reply or details.
+    pub(crate) answer: MsgName,
+    /// Where the context stands in the answer: a few echo a client index, which is 0, before it.
+    pub(crate) answer_context_at: usize,
+    /// Bytes of the reply without its variable part.
+    pub(crate) answer_size: usize,
+    /// Whether details answer it, any number of them.
+    pub(crate) is_dump: bool,
+    /// The handler.
+    pub(crate) serve: Serve,
+}
+
+/// A row for a message that `vpp-wire` has, answered by `A`.
+pub(crate) fn row<M: Message + ?Sized, A: Message + ?Sized>(serve: Serve) -> Row {
+    let (message, answer) = (M::DESCRIPTOR, A::DESCRIPTOR);
+    Row {
+        id: 0,
+        answer_id: 0,
+        name: message.name,
+        answer: answer.name,
+        answer_context_at: answer.context_at.unwrap_or(2),
+        answer_size: answer.layout.fixed,
+        is_dump: message.kind == Kind::Dump,
+        serve,
+    }
+}
+
+/// A row for a request that only other clients send; the reply has `answer_size` bytes.
+pub(crate) fn foreign(name: MsgName, answer: MsgName, answer_size: usize, serve: Serve) -> Row {
+    Row { id: 0, answer_id: 0, name, answer, answer_context_at: 2, answer_size, is_dump: false, serve }
+}
+
+/// Every request and dump with a handler.
+pub(crate) fn rows() -> impl Iterator<Item = Row> {
+    [
+        memclnt::rows(),
+        vpe::rows(),
+        interface::rows(),
+        ip::rows(),
+        route::rows(),
+        fib::rows(),
+        ipip::rows(),
+        feature::rows(),
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// The names of all messages there are: requests, their answers, events.
+pub(crate) fn names() -> impl Iterator<Item = MsgName> {
+    let events =
+        vpp_wire::api::messages().filter(|message| message.kind == Kind::Notice).map(|message| message.name);
+    let rows: Vec<Row> = rows().collect();
+    rows.into_iter().flat_map(|row| [row.name, row.answer]).chain(events)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_request_of_the_wire_has_a_handler() {
+        let known: Vec<MsgName> = rows().map(|row| row.name).collect();
+        for message in vpp_wire::api::messages() {
+            match message.kind {
+                Kind::Request | Kind::Dump => {
+                    assert!(known.contains(&message.name), "{} is not served", message.name);
+                }
+                Kind::Reply | Kind::Details | Kind::Notice => {
+                    assert!(names().any(|name| name == message.name), "{} is not sent", message.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_name_comes_twice() {
+        let mut all: Vec<String> = names().map(|name| name.to_string()).collect();
+        all.sort();
+        let count = all.len();
+        all.dedup();
+        assert_eq!(all.len(), count);
+    }
+}
