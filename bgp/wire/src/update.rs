@@ -34,6 +34,8 @@ pub struct UpdateView<'a> {
     unreach: Option<MpUnreach<'a>>,
     foreign: Option<(u16, u8)>,
     fault: Option<AttrFault>,
+    /// IPv4 unicast was agreed, so that the UPDATE's own fields count.
+    ipv4: bool,
     path_ids: bool,
     ctx: DecodeCtx,
 }
@@ -56,22 +58,23 @@ impl<'a> UpdateView<'a> {
         }
         // Where IPv4 unicast was not agreed, its fields are still checked: their faults would mean lost
         // framing.
-        let ours = neg.families.contains(Family::Ipv4Unicast);
+        let ipv4 = neg.families.contains(Family::Ipv4Unicast);
         let mut view = Self {
-            withdrawn: if ours { withdrawn } else { &[] },
+            withdrawn: if ipv4 { withdrawn } else { &[] },
             attrs,
-            nlri: if ours { nlri } else { &[] },
+            nlri: if ipv4 { nlri } else { &[] },
             cuts: [(0, 0); 2],
             reach: None,
             unreach: None,
             foreign: None,
             fault: None,
+            ipv4,
             path_ids,
             ctx: DecodeCtx {
                 four_octet: neg.four_octet,
                 ebgp: neg.ebgp,
                 reachable: !nlri.is_empty(),
-                classic: ours && !nlri.is_empty(),
+                classic: ipv4 && !nlri.is_empty(),
                 multiprotocol: false,
             },
         };
@@ -148,14 +151,14 @@ impl<'a> UpdateView<'a> {
         }
     }
 
-    /// The family whose End-of-RIB this is (RFC 4724 section 2).
+    /// The agreed family whose End-of-RIB this is (RFC 4724 section 2).
     #[must_use]
     pub fn end_of_rib(&self) -> Option<Family> {
         if !self.withdrawn.is_empty() || !self.nlri.is_empty() {
             return None;
         }
         if self.attrs.is_empty() {
-            return Some(Family::Ipv4Unicast);
+            return self.ipv4.then_some(Family::Ipv4Unicast);
         }
         let alone = self.cuts[0] == (0, self.attrs.len());
         self.unreach.filter(|unreach| alone && unreach.is_empty()).map(|unreach| unreach.family)

@@ -178,6 +178,7 @@ fn families_that_were_not_agreed_are_passed_over() {
     let all = body(&[8, 10], &[ORIGIN, AS_PATH, NEXT_HOP], PREFIX);
     let view = UpdateView::parse(&all, &only_v6).unwrap();
     assert!(view.withdrawn().is_empty() && view.announced().is_empty() && !view.has_reachable());
+    assert_eq!(UpdateView::parse(&body(&[], &[], &[]), &only_v6).unwrap().end_of_rib(), None);
     let only_v4 = session(65010, &[]);
     let (reach, unreach) = (mp_reach(), mp_unreach());
     let all = body(&[], &[&reach, ORIGIN, AS_PATH, &unreach], &[]);
