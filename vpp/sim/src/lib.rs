@@ -11,7 +11,7 @@
 //! * `server`: the socket, its tasks, and [`SimHandle`] for tests in the same process
 //! * [`control`]: HTTP with JSON on a socket of its own, for everybody else
 //!
-//! Ships as the command `peregrine vpp-sim`; [`run`] is all of it but the reading of arguments.
+//! Ships as the command `peregrine vpp-sim`; [`run()`] is all of it but the reading of arguments.
 
 mod api;
 mod clients;

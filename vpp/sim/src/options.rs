@@ -20,7 +20,7 @@ pub struct SimOptions {
     pub hide: Vec<String>,
     /// Whether 16 unclean disconnects after a full socket stop the process, as they stop a real VPP.
     pub leaks: bool,
-    /// Whether a simulated VPP that died starts again by itself with empty state. Otherwise [`crate::run`] ends with
+    /// Whether a simulated VPP that died starts again by itself with empty state. Otherwise [`crate::run()`] ends with
     /// [`crate::SimError::Died`].
     pub respawn: bool,
 }

@@ -49,7 +49,7 @@ impl PathLists {
         Self { slots: Vec::new(), free: Vec::new(), by_bytes: HashMap::with_hasher(FixedState::with_seed(0)) }
     }
 
-    /// One more reference to the list of these paths, which must be in [`canonical`] form.
+    /// One more reference to the list of these paths, which must be in [`super::path::canonical`] form.
     pub(crate) fn retain(&mut self, paths: &[Path]) -> Retained {
         let bytes = paths.as_bytes();
         if let Some(&at) = self.by_bytes.get(bytes) {
