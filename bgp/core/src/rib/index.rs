@@ -89,13 +89,12 @@ impl Index {
         None
     }
 
-    /// What [`Index::find`] looks at first for this hash. Reading it for several hashes before the first of them is
-    /// looked for lets their cache misses overlap.
+    /// Reads where [`Index::find`] will begin for this hash. Doing so for several hashes before the first of them is
+    /// looked for lets their cache misses overlap; the value means nothing.
     #[inline]
     #[must_use]
-    pub fn peek(&self, hash: u64) -> Option<u32> {
-        let slot = self.pages[self.page_of(hash)].slots[start_of(hash)];
-        (slot < GONE).then_some(slot & ID_MASK)
+    pub fn touch(&self, hash: u64) -> u32 {
+        self.pages[self.page_of(hash)].slots[start_of(hash)]
     }
 
     /// Adds `id`, which must not be in the index yet. `rehash` gives the hash of any id that is.
