@@ -8,6 +8,7 @@ mod neighbor;
 mod policy;
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -114,18 +115,16 @@ impl SpeakerFile {
             let own = Flaws::default();
             let (address, peer) = neighbor::decode(&item.with_flaws(&own), &known);
             match peer {
-                Some((key, config)) if own.count() == 0 => {
-                    if peers.contains_key(&key) {
-                        own.add(
-                            item.line(),
-                            item.path(),
-                            Mistake::Conflict { rule: "another neighbour has this address and port" },
-                        );
-                        refused.push(RefusedNeighbor { address, flaws: own.into_vec() });
-                    } else {
-                        peers.insert(key, config);
+                Some((key, config)) if own.count() == 0 => match peers.entry(key) {
+                    Entry::Vacant(place) => {
+                        place.insert(config);
                     }
-                }
+                    Entry::Occupied(_) => {
+                        let rule = "another neighbour has this address and port";
+                        own.add(item.line(), item.path(), Mistake::Conflict { rule });
+                        refused.push(RefusedNeighbor { address, flaws: own.into_vec() });
+                    }
+                },
                 Some(_) | None => refused.push(RefusedNeighbor { address, flaws: own.into_vec() }),
             }
         }
@@ -256,10 +255,10 @@ fn prefix(item: &Item<'_>) -> Option<Nlri> {
 /// Keys that a later release serves: known, and refused unless they say what is the case anyway.
 fn later(fields: &mut Fields<'_>, keys: &[(&'static str, &str, &'static str)]) {
     for (key, neutral, remedy) in keys {
-        if let Some(item) = fields.take(key) {
-            if !item.is_scalar() || item.text() != Some(neutral) {
-                item.flaw(Mistake::Unsupported { remedy });
-            }
+        if let Some(item) = fields.take(key)
+            && (!item.is_scalar() || item.text() != Some(neutral))
+        {
+            item.flaw(Mistake::Unsupported { remedy });
         }
     }
 }

@@ -127,7 +127,7 @@ fn encode(text: &str) -> String {
     for byte in text.bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b':' | b'/' => {
-                out.push(char::from(byte))
+                out.push(char::from(byte));
             }
             _ => out += &format!("%{byte:02X}"),
         }
@@ -162,7 +162,7 @@ impl Routes {
             }
         }
         if self.layout.is_none() && self.held.len() >= SAMPLE {
-            self.settle(out)?;
+            self.settle(true, out)?;
         }
         Ok(())
     }
@@ -205,12 +205,14 @@ impl Routes {
         rows
     }
 
-    fn settle(&mut self, out: &mut impl Write) -> Result<(), CommandError> {
+    /// Settle the widths, with room for rows to come where there are `more`.
+    fn settle(&mut self, more: bool, out: &mut impl Write) -> Result<(), CommandError> {
+        let room = |columns: usize| if more { columns } else { 0 };
         let columns = [
             Column::text(""),
-            Column::narrow("PREFIX", 20),
-            Column::narrow("NEXT HOP", 16),
-            Column::narrow(if self.with_neighbor { "NEIGHBOR" } else { "FROM" }, 21),
+            Column::narrow("PREFIX", 20).at_least(room(18)),
+            Column::narrow("NEXT HOP", 16).at_least(room(15)),
+            Column::narrow(if self.with_neighbor { "NEIGHBOR" } else { "FROM" }, 21).at_least(room(15)),
             Column::number("AGE"),
             Column::number("PREF"),
             Column::number("MED"),
@@ -228,7 +230,7 @@ impl Routes {
     fn finish(&mut self, out: &mut impl Write) -> Result<(), CommandError> {
         match (&self.layout, self.held.is_empty()) {
             (None, true) => out.write_all(b"no routes\n")?,
-            (None, false) => self.settle(out)?,
+            (None, false) => self.settle(false, out)?,
             (Some(_), _) => {}
         }
         Ok(())

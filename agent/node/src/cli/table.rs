@@ -19,27 +19,34 @@ pub(crate) struct Column {
     right: bool,
     cut: bool,
     limit: usize,
+    least: usize,
 }
 
 impl Column {
     /// Text that is always whole.
     pub(crate) const fn text(title: &'static str) -> Self {
-        Self { title, right: false, cut: false, limit: WIDTH }
+        Self { title, right: false, cut: false, limit: WIDTH, least: 0 }
     }
 
     /// Text that is always whole, in a column that is never wider than `limit`.
     pub(crate) const fn narrow(title: &'static str, limit: usize) -> Self {
-        Self { title, right: false, cut: false, limit }
+        Self { title, right: false, cut: false, limit, least: 0 }
     }
 
     /// Text that may be cut.
     pub(crate) const fn cut(title: &'static str) -> Self {
-        Self { title, right: false, cut: true, limit: WIDTH }
+        Self { title, right: false, cut: true, limit: WIDTH, least: 0 }
     }
 
     /// Numbers.
     pub(crate) const fn number(title: &'static str) -> Self {
-        Self { title, right: true, cut: false, limit: WIDTH }
+        Self { title, right: true, cut: false, limit: WIDTH, least: 0 }
+    }
+
+    /// Never narrower than this, for rows that come later than those the widths are made for.
+    pub(crate) const fn at_least(mut self, least: usize) -> Self {
+        self.least = least;
+        self
     }
 }
 
@@ -88,7 +95,11 @@ impl Layout {
     pub(crate) fn for_rows(columns: &[Column], rows: &[Vec<Cell>], colours: bool) -> Self {
         let widest = |(index, column): (usize, &Column)| {
             let cells = rows.iter().filter_map(|row| row.get(index)).map(|cell| width(&cell.text));
-            cells.chain([width(column.title)]).max().unwrap_or(0).min(column.limit.max(width(column.title)))
+            cells
+                .chain([width(column.title), column.least])
+                .max()
+                .unwrap_or(0)
+                .min(column.limit.max(width(column.title)))
         };
         let mut widths: Vec<usize> = columns.iter().enumerate().map(widest).collect();
         // What is too much is taken from the columns that can be cut, from the widest first; then from other text,

@@ -185,8 +185,7 @@ impl VppExecutor {
     fn follow(&mut self) -> Option<Event> {
         let state = self.state.borrow_and_update().clone();
         match state {
-            ConnState::Up { generation, version } => {
-                tracing::info!(%version, generation = generation.number(), "connected to vpp");
+            ConnState::Up { generation, .. } => {
                 let client = self.client.at(generation);
                 let pipeline = client.pipeline(CAPACITY);
                 let subscriber = client.clone();

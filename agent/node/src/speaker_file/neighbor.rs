@@ -115,10 +115,10 @@ fn local_asn(item: &Item<'_>) -> Option<Asn> {
     let mut fields = item.fields()?;
     let number = fields.need("asn").and_then(|item| asn(&item));
     for key in ["no-prepend", "replace-as"] {
-        if let Some(item) = fields.take(key) {
-            if item.boolean() == Some(false) {
-                item.flaw(Mistake::Unsupported { remedy: "set it to true" });
-            }
+        if let Some(item) = fields.take(key)
+            && item.boolean() == Some(false)
+        {
+            item.flaw(Mistake::Unsupported { remedy: "set it to true" });
         }
     }
     fields.finish();

@@ -19,13 +19,17 @@ use crate::yaml::{Flaw, Line, documents};
 
 /// An object's kind and name.
 type Id = (Kind, ObjectName);
+/// Objects in force.
+type Objects = BTreeMap<Id, Arc<Object>>;
+/// What is wrong, by file.
+type Conditions = BTreeMap<Arc<str>, Vec<Condition>>;
 
 /// The files and what was last told of them.
 #[derive(Debug, Default)]
 pub(crate) struct Manifests {
     files: BTreeMap<Arc<str>, File>,
-    in_force: BTreeMap<Id, Arc<Object>>,
-    conditions: BTreeMap<Arc<str>, Vec<Condition>>,
+    in_force: Objects,
+    conditions: Conditions,
     listed: bool,
 }
 
@@ -110,10 +114,10 @@ impl Manifests {
         changes
     }
 
-    fn judge(&self) -> (BTreeMap<Id, Arc<Object>>, BTreeMap<Arc<str>, Vec<Condition>>) {
-        let mut in_force = BTreeMap::new();
+    fn judge(&self) -> (Objects, Conditions) {
+        let mut in_force = Objects::new();
         let mut owners: BTreeMap<&Id, (&Arc<str>, Line)> = BTreeMap::new();
-        let mut conditions: BTreeMap<Arc<str>, Vec<Condition>> = BTreeMap::new();
+        let mut conditions = Conditions::new();
         for (name, file) in &self.files {
             let mut found = Vec::new();
             if let Some((line, reason)) = &file.unread {

@@ -1,3 +1,6 @@
+// A test that meets an object of another kind shows it, whichever that is.
+#![allow(clippy::wildcard_enum_match_arm)]
+
 use super::*;
 
 fn pool(name: &str, cidr: &str) -> String {

@@ -1,0 +1,8 @@
+//! The binary as its users run it: real processes on loopback addresses and unprivileged ports, a simulated VPP in this
+//! process, a second `peregrine speaker` as the neighbour. Needs no privileges and no network of its own.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod bad_input;
+mod lab;
+mod road;
+mod speaker;

@@ -1,0 +1,139 @@
+//! The whole road, and what happens when a part of it goes away.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::lab::{Lab, block, exists, until};
+
+/// Whether VPP holds routes to these prefixes, and no other learnt ones.
+fn has_routes(meaning: &Value, prefixes: &[&str]) -> bool {
+    let text = meaning.to_string();
+    prefixes.iter().all(|prefix| text.contains(prefix))
+}
+
+#[tokio::test]
+async fn routes_reach_vpp_and_blocks_reach_the_neighbour() {
+    let lab = Lab::new();
+    let sim = lab.sim();
+    let _speaker = lab.speaker().await;
+    let mut agent = lab.agent().await;
+
+    lab.established("agent.sock").await;
+    lab.heard(&["10.244.1.0/26"]).await;
+    lab.converged().await;
+    let meaning = sim
+        .control()
+        .until_meaning(|meaning| has_routes(meaning, &["203.0.113.0/24", "10.245.7.0/26"]))
+        .await;
+
+    // The commands show it, to programs and to people.
+    let route = lab.ask("agent.sock", &["routes", "loc-rib", "ipv4-unicast", "10.245.7.0/26"]).await;
+    assert_eq!(route[0]["paths"][0]["next-hop"], "127.77.0.2");
+    assert_eq!(route[0]["paths"][0]["as-path"], "65000");
+    assert_eq!(route[0]["paths"][0]["best"], true);
+    assert_eq!(route[0]["router-asn"], 64512);
+    let sent = lab.ask("agent.sock", &["routes", "adj-rib-out", "--neighbor", "127.77.0.2"]).await;
+    assert_eq!(sent.as_array().unwrap().len(), 1);
+    assert_eq!(sent[0]["prefix"], "10.244.1.0/26");
+    for words in [&["peers"][..], &["routes", "all"], &["vpp"]] {
+        let text = lab.show("agent.sock", words).await;
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    }
+
+    // Killed and started again, the agent adopts what is there: VPP is asked to change nothing.
+    // Offload settings can't be read back, so they are stated again, which changes nothing.
+    let changes = |sim: &vpp_sim::SimHandle| {
+        let mut carried_out = sim.control().carried_out();
+        carried_out
+            .retain(|name, _| (name.contains("_add") || name.contains("_set_")) && !name.ends_with("_dump"));
+        carried_out
+    };
+    let before = changes(&sim);
+    agent.kill().await;
+    agent = lab.agent().await;
+    lab.heard(&["10.244.1.0/26"]).await;
+    lab.converged().await;
+    assert_eq!(sim.control().meaning(), meaning);
+    assert_eq!(changes(&sim), before);
+
+    // VPP loses everything and gets it again.
+    sim.control().restart();
+    sim.control().until_meaning(|now| *now == meaning).await;
+    lab.converged().await;
+
+    // Objects come and go while it runs.
+    lab.manifest("block.yaml", &(block("10.244.1.0/26") + &block("10.244.2.0/26")));
+    lab.heard(&["10.244.1.0/26", "10.244.2.0/26"]).await;
+    std::fs::remove_file(lab.path("manifests/block.yaml")).unwrap();
+    lab.heard(&[]).await;
+    lab.converged().await;
+
+    // Asked to stop, it says goodbye, and VPP keeps what it holds.
+    let held = sim.control().meaning();
+    agent.signal(Signal::TERM);
+    let (status, waited) = agent.end().await;
+    assert!(status.success(), "{status}");
+    assert!(waited < Duration::from_secs(5), "{waited:?}");
+    assert_eq!(sim.control().meaning(), held);
+    assert!(!exists(&lab.path("agent.sock")));
+    let peer = until("the neighbour is told", || async {
+        let peers = lab.try_ask("speaker.sock", &["peers"]).await?;
+        if peers[0]["session-state"] == "established" { Err(peers.to_string()) } else { Ok(peers[0].clone()) }
+    })
+    .await;
+    assert!(peer["last-error"].as_str().unwrap().contains("the agent is stopping"), "{peer}");
+}
+
+#[tokio::test]
+async fn without_vpp_sessions_run_and_own_blocks_wait() {
+    let lab = Lab::new();
+    let _speaker = lab.speaker().await;
+    let _agent = lab.agent().await;
+
+    // VPP has never been there: nothing is promised that can't be kept.
+    lab.established("agent.sock").await;
+    let vpp = lab.ask("agent.sock", &["vpp"]).await;
+    assert_eq!(vpp["state"], "connecting");
+    assert_eq!(vpp["converged"], false);
+    let routes = lab.ask("agent.sock", &["routes"]).await;
+    assert!(routes.to_string().contains("203.0.113.0/24"), "{routes}");
+    lab.heard(&[]).await;
+
+    // It comes: everything is put into it, and then announced.
+    let sim = lab.sim();
+    lab.heard(&["10.244.1.0/26"]).await;
+    let meaning = sim.control().meaning();
+    assert!(has_routes(&meaning, &["203.0.113.0/24", "10.245.7.0/26"]), "{meaning}");
+
+    // It goes for longer than the grace, and comes back.
+    sim.control().down().await;
+    lab.heard(&[]).await;
+    assert_eq!(lab.established("agent.sock").await["established-transitions"], 1);
+    sim.control().up().await;
+    lab.heard(&["10.244.1.0/26"]).await;
+    lab.converged().await;
+    assert_eq!(sim.control().meaning(), meaning);
+}
+
+#[tokio::test]
+async fn an_unknown_return_value_is_reported_and_tried_again() {
+    let lab = Lab::new();
+    let sim = lab.sim();
+    let fault =
+        vpp_sim::Fault::Refuse { message: Some("ip_route_add_del_v2".into()), retval: -9999, times: None };
+    sim.control().fault(fault);
+    let _speaker = lab.speaker().await;
+    let _agent = lab.agent().await;
+    let object = until("a blocked object with its reason", || async {
+        let vpp = lab.try_ask("agent.sock", &["vpp"]).await?;
+        vpp["objects"].as_array().and_then(|objects| objects.first()).cloned().ok_or_else(|| vpp.to_string())
+    })
+    .await;
+    assert_eq!(object["state"], "blocked");
+    assert!(object["reason"].as_str().unwrap().contains("-9999"), "{object}");
+    sim.control().clear_faults();
+    lab.heard(&["10.244.1.0/26"]).await;
+    lab.converged().await;
+}

@@ -1,0 +1,110 @@
+//! `peregrine speaker` alone: its file, and reading it again.
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::lab::{Lab, run, until};
+
+#[tokio::test]
+async fn reading_the_file_again_touches_only_what_changed() {
+    let lab = Lab::new();
+    let _sim = lab.sim();
+    let speaker = lab.speaker().await;
+    let _agent = lab.agent().await;
+    lab.established("speaker.sock").await;
+    lab.heard(&["10.244.1.0/26"]).await;
+
+    // A neighbour that can't run is listed, one that can is added, a route comes and one goes.
+    lab.write(
+        "speaker.yaml",
+        &lab.speaker_file(
+            "  - { address: 127.77.0.9, asn: 65009, passive: true }\n  - { address: 127.77.0.8, asn: 65008, ttl-security: 1 }\n",
+            &["203.0.113.0/24", "198.51.100.0/24"],
+        ),
+    );
+    speaker.signal(Signal::HUP);
+    let peers = until("three neighbours", || async {
+        let peers = lab.try_ask("speaker.sock", &["peers"]).await?;
+        if peers.as_array().unwrap().len() == 3 { Ok(peers) } else { Err(peers.to_string()) }
+    })
+    .await;
+    let refused = peers.as_array().unwrap().iter().find(|peer| peer["peer-address"] == "127.77.0.8").unwrap();
+    assert_eq!(refused["session-state"], "unknown");
+    assert!(
+        refused["state-reason"].as_str().unwrap().contains("neighbors[2].ttl-security: is not supported"),
+        "{refused}"
+    );
+    until("the new routes arrive", || async {
+        let routes = lab.try_ask("agent.sock", &["routes"]).await?.to_string();
+        let good = routes.contains("198.51.100.0/24") && !routes.contains("10.245.7.0/26");
+        if good { Ok(()) } else { Err(routes) }
+    })
+    .await;
+
+    // A file with a mistake changes nothing.
+    lab.write("speaker.yaml", &lab.speaker_file("originate: []\n", &["192.0.2.0/24"]));
+    speaker.signal(Signal::HUP);
+    until("the mistake is logged", || async {
+        let log = speaker.log();
+        let told = log.contains("speaker.yaml:")
+            && log.contains("appears twice")
+            && log.contains("configuration in force stays");
+        if told { Ok(()) } else { Err(log) }
+    })
+    .await;
+    let routes = lab.ask("speaker.sock", &["routes"]).await.to_string();
+    assert!(routes.contains("198.51.100.0/24") && !routes.contains("192.0.2.0/24"), "{routes}");
+
+    // The session never noticed.
+    let peer = lab.established("speaker.sock").await;
+    assert_eq!(peer["established-transitions"], 1, "{peer}");
+}
+
+#[tokio::test]
+async fn a_file_with_mistakes_is_refused_with_all_of_them() {
+    let lab = Lab::new();
+    lab.write("speaker.yaml", "asn: 0\nrouterid: 192.0.2.1\nneighbors: {}\n");
+    let config = lab.path("speaker.yaml");
+    let output = run(&["speaker", "--config", config.to_str().unwrap()]).await;
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stderr).unwrap();
+    let expected = [
+        "speaker.yaml:1: asn: must be an AS number such as 65000 or 6.10, not 0, not \"0\"",
+        "speaker.yaml:1: router-id: is required",
+        "speaker.yaml:2: routerid: unknown field; did you mean \"router-id\"?",
+        "speaker.yaml:3: neighbors: must be a list, not a map",
+    ];
+    for line in expected {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+}
+
+#[tokio::test]
+async fn many_routes_stream_through_a_closed_pipe() {
+    let lab = Lab::new();
+    let prefixes: Vec<String> =
+        (0..3000).map(|index| format!("10.{}.{}.0/24", index / 250, index % 250)).collect();
+    let prefixes: Vec<&str> = prefixes.iter().map(String::as_str).collect();
+    lab.write("speaker.yaml", &lab.speaker_file("", &prefixes));
+    let _speaker = lab.speaker().await;
+    let routes = lab.ask("speaker.sock", &["routes"]).await;
+    assert_eq!(routes.as_array().unwrap().len(), 3000);
+    let paths = |route: &Value| route["paths"].as_array().unwrap().len();
+    assert!(routes.as_array().unwrap().iter().all(|route| paths(route) == 1));
+    let text = lab.show("speaker.sock", &["routes"]).await;
+    assert_eq!(text.lines().count(), 3001);
+
+    let socket = lab.path("speaker.sock");
+    let status = tokio::task::spawn_blocking(move || {
+        let command = format!(
+            "set -o pipefail; {} routes --socket {} | head -n 1",
+            env!("CARGO_BIN_EXE_peregrine"),
+            socket.display()
+        );
+        std::process::Command::new("bash").args(["-c", &command]).output().unwrap()
+    })
+    .await
+    .unwrap();
+    assert!(status.status.success(), "{status:?}");
+    assert_eq!(status.stderr, b"");
+}
