@@ -221,13 +221,20 @@ mod tests {
 
     #[test]
     fn text_form_is_read_back() {
-        for text in
-            ["192.0.2.1", "192.0.2.1:1790", "2001:db8::1", "[2001:db8::1]:1790", "fe80::1%2", "[fe80::1%2]:1790"]
-        {
+        for text in [
+            "192.0.2.1",
+            "192.0.2.1:1790",
+            "2001:db8::1",
+            "[2001:db8::1]:1790",
+            "fe80::1%2",
+            "[fe80::1%2]:1790",
+        ] {
             let key: PeerKey = text.parse().unwrap();
             assert_eq!(key.to_string(), text);
         }
-        for text in ["", "192.0.2.1:", "192.0.2.1:x", "fe80::1%eth0", "fe80::1%0", "[::1", "[::1]1790", "192.0.2"] {
+        for text in
+            ["", "192.0.2.1:", "192.0.2.1:x", "fe80::1%eth0", "fe80::1%0", "[::1", "[::1]1790", "192.0.2"]
+        {
             assert_eq!(text.parse::<PeerKey>(), Err(ParsePeerKeyError), "{text}");
         }
     }
@@ -249,6 +256,9 @@ mod tests {
     #[test]
     fn ids_of_both_directions_never_meet() {
         assert_ne!(ConnId::dialled(4), ConnId::accepted(4));
-        assert_eq!((ConnId::dialled(4).to_string(), ConnId::accepted(4).to_string()), ("out4".into(), "in4".into()));
+        assert_eq!(
+            (ConnId::dialled(4).to_string(), ConnId::accepted(4).to_string()),
+            ("out4".into(), "in4".into())
+        );
     }
 }

@@ -90,6 +90,7 @@ pub enum Output {
     Refresh(RouteRefresh),
     /// The session is no longer Established; the routes learnt through it count no more.
     Down(DownReason),
-    /// An attempt or a connection ended before it was Established.
+    /// An attempt or a connection ended before it was Established. Not said of one of two connections that merely closes:
+    /// that is how collisions end.
     Failed(DownReason),
 }

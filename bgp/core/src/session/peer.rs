@@ -11,35 +11,27 @@
 //! - While a connection that the neighbour opened is in OpenSent, attempts of our own go on: whoever holds it may never
 //!   say a word.
 //! - A passive peer never connects, so its ConnectRetryTimer doesn't run.
+//!
+//! Here are the door, the operator's events and the answers; `transport.rs` has those of connections that come and
+//! attempts that fail, `exchange.rs` those of messages, `clock.rs` those of timers.
+
+mod clock;
+mod exchange;
+mod transport;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use bgp_wire::notification::Reason;
-use bgp_wire::{Capability, Frame, MessageType, Negotiated, Notification, Open};
-use bytes::{Bytes, BytesMut};
+use bgp_wire::Negotiated;
 
-use super::collision::survivor;
-use super::connection::{Agreed, Connection, Phase, Step};
+use self::exchange::Changed;
+use super::connection::Connection;
 use super::timers::{Jitter, PLACES, Place, Timer, Timers};
 use super::{
-    ConnectError, Direction, DownReason, Input, LastError, Link, Outgoing, Output, PeerSettings,
-    Reconfigured, State, Status, StopReason,
+    Direction, DownReason, Input, LastError, Output, PeerSettings, Reconfigured, State, Status, StopReason,
 };
 use crate::outbox::Outbox;
 use crate::peer_key::ConnId;
 use crate::time::Instant;
-
-const KEEPALIVE: [u8; 19] = {
-    let mut message = [0xff; 19];
-    message[16] = 0;
-    message[17] = 19;
-    message[18] = 4;
-    message
-};
-
-/// How long the promise of [`Input::Unread`] lasts.
-const UNREAD_GRACE: Duration = Duration::from_secs(1);
 
 /// Whether the neighbour may have a session.
 #[derive(Debug)]
@@ -297,317 +289,6 @@ impl Peer {
         }
     }
 
-    // ---- events of the transport ----
-
-    fn connected(&mut self, now: Instant, id: ConnId, link: Link, out: &mut Outbox<Output>) {
-        let place = place_of(link.direction);
-        let expected = match link.direction {
-            Direction::Active => std::mem::replace(&mut self.dialling, false),
-            Direction::Passive => matches!(self.admission, Admission::Open),
-        };
-        if !expected {
-            self.refuse(id, Reason::ConnectionRejected, out);
-            return;
-        }
-        if let Some(up) =
-            self.conns.iter().position(|conn| conn.as_ref().is_some_and(Connection::is_established))
-        {
-            // RFC 4271 section 6.8: a collision with an Established connection closes the new one. A neighbour that
-            // has lost its memory, though, will never answer on the old one; a KEEPALIVE makes its end say so now
-            // rather than after the hold time.
-            self.send_keepalive(now, up, out);
-            self.refuse(id, Reason::ConnectionCollision, out);
-            return;
-        }
-        if self.conns[place].is_some() {
-            // The neighbour opened a second one: it has given up the first.
-            self.lose_collision(place, out);
-        }
-        if link.direction == Direction::Active {
-            self.timers.stop(Timer::ConnectRetry);
-        }
-        let open = self.our_open();
-        let mut bytes = BytesMut::new();
-        open.encode(&mut bytes).expect("a handful of short capabilities fits into an OPEN");
-        let conn = Connection::new(id, link, open, now);
-        self.timers.set(Timer::Hold(place), now + conn.hold());
-        self.conns[place] = Some(conn);
-        out.push(Output::Send(id, Outgoing { kind: MessageType::Open, bytes: bytes.freeze() }));
-    }
-
-    fn connect_failed(&mut self, now: Instant, error: ConnectError, out: &mut Outbox<Output>) {
-        if std::mem::replace(&mut self.dialling, false) {
-            self.report(now, false, DownReason::NotConnected(error), out);
-            if self.wants_connection() {
-                self.arm_connect_retry(now);
-            }
-        }
-    }
-
-    // ---- events of a connection ----
-
-    fn received(
-        &mut self,
-        now: Instant,
-        place: Place,
-        frame: Frame<'_>,
-        out: &mut Outbox<Output>,
-    ) -> Changed {
-        let Some(conn) = &mut self.conns[place] else { return Changed::No };
-        match conn.receive(&self.settings, frame) {
-            Step::Alive => conn.last_received = now,
-            Step::Deliver => {
-                conn.last_received = now;
-                out.push(Output::Deliver);
-            }
-            Step::Refresh(refresh) => {
-                conn.last_received = now;
-                out.push(Output::Refresh(refresh));
-            }
-            Step::Opened(agreed) => {
-                self.opened(now, place, *agreed, out);
-                return Changed::Yes;
-            }
-            Step::Confirmed => {
-                self.confirmed(now, place, out);
-                return Changed::Yes;
-            }
-            Step::End(notification, reason) => {
-                self.end(now, place, notification, reason, out);
-                return Changed::Yes;
-            }
-        }
-        Changed::No
-    }
-
-    /// OpenSent becomes OpenConfirm, unless the connection loses to the other one.
-    fn opened(&mut self, now: Instant, place: Place, agreed: Agreed, out: &mut Outbox<Output>) {
-        let other = PLACES - 1 - place;
-        // An OpenSent other one hasn't identified its neighbour yet, and may never; it is compared once it has.
-        if self.conns[other].as_ref().is_some_and(|conn| conn.agreed().is_some()) {
-            let ours = (self.settings.local_router_id, self.settings.local_asn);
-            let theirs = (agreed.received.router_id, agreed.received.asn());
-            let lives = place_of(survivor(ours, theirs));
-            self.lose_collision(PLACES - 1 - lives, out);
-            if lives != place {
-                return;
-            }
-        }
-        let Some(conn) = &mut self.conns[place] else { return };
-        conn.last_received = now;
-        conn.phase = Phase::OpenConfirm(agreed);
-        let hold = conn.hold();
-        self.timers.set(Timer::Hold(place), now + hold);
-        self.timers.stop(Timer::ConnectRetry);
-        self.send_keepalive(now, place, out);
-    }
-
-    /// OpenConfirm becomes Established, and the only one.
-    fn confirmed(&mut self, now: Instant, place: Place, out: &mut Outbox<Output>) {
-        self.lose_collision(PLACES - 1 - place, out);
-        self.cancel_connect(out);
-        let Some(conn) = self.conns[place].take() else { return };
-        let Phase::OpenConfirm(agreed) = conn.phase else {
-            self.conns[place] = Some(conn);
-            return;
-        };
-        let (id, negotiated) = (conn.id, Arc::clone(&agreed.negotiated));
-        let conn = Connection { phase: Phase::Established(agreed), last_received: now, ..conn };
-        if conn.hold().is_zero() {
-            self.timers.stop(Timer::Hold(place));
-        } else {
-            self.timers.set(Timer::Hold(place), now + conn.hold());
-        }
-        self.conns[place] = Some(conn);
-        self.established_count += 1;
-        out.push(Output::Up { conn: id, negotiated });
-    }
-
-    /// Ends one connection because of `reason`, and decides how to go on.
-    fn end(
-        &mut self,
-        now: Instant,
-        place: Place,
-        notification: Option<Notification>,
-        reason: DownReason,
-        out: &mut Outbox<Output>,
-    ) {
-        let Some(conn) = self.remove(place) else { return };
-        if let Some(notification) = &notification {
-            self.send_notification(&conn, notification, out);
-        }
-        out.push(Output::Close(conn.id));
-        let up_for = if conn.is_established() { now.saturating_since(self.since) } else { Duration::ZERO };
-        if up_for > self.settings.idle_hold.max {
-            self.damping = 0;
-        }
-        let disagreement = reason.is_disagreement();
-        self.report(now, conn.is_established(), reason, out);
-        if self.conns.iter().any(Option::is_some) {
-            if self.wants_connection() && !self.timers.is_running(Timer::ConnectRetry) {
-                self.arm_connect_retry(now);
-            }
-        } else if disagreement {
-            self.cancel_connect(out);
-            self.timers.stop(Timer::ConnectRetry);
-            self.admission = Admission::Held;
-            let wait = self.back_off();
-            self.timers.set(Timer::IdleHold, now + wait);
-        } else if self.dialling {
-            if !self.timers.is_running(Timer::ConnectRetry) {
-                self.arm_connect_retry(now);
-            }
-        } else if !self.settings.passive {
-            let wait = self.back_off();
-            self.timers.set(Timer::ConnectRetry, now + wait);
-        }
-    }
-
-    /// Closes a connection, if there is one, in favour of another (RFC 4271 event 23).
-    fn lose_collision(&mut self, place: Place, out: &mut Outbox<Output>) {
-        if let Some(conn) = self.remove(place) {
-            self.connect_retry_counter = self.connect_retry_counter.saturating_add(1);
-            self.send_notification(&conn, &Notification::new(Reason::ConnectionCollision), out);
-            out.push(Output::Close(conn.id));
-        }
-    }
-
-    /// Refuses a connection that never became one of ours.
-    fn refuse(&self, id: ConnId, reason: Reason, out: &mut Outbox<Output>) {
-        send(id, MessageType::Notification, encoded(&Notification::new(reason)), out);
-        out.push(Output::Close(id));
-    }
-
-    fn remove(&mut self, place: Place) -> Option<Connection> {
-        self.timers.stop(Timer::Hold(place));
-        self.timers.stop(Timer::Keepalive(place));
-        self.conns[place].take()
-    }
-
-    /// Tells and remembers what went wrong.
-    fn report(&mut self, now: Instant, was_up: bool, reason: DownReason, out: &mut Outbox<Output>) {
-        if !matches!(reason, DownReason::Stopped(_)) {
-            self.connect_retry_counter = self.connect_retry_counter.saturating_add(1);
-            self.last_error = Some(LastError { at: now, reason: reason.clone() });
-        }
-        out.push(if was_up { Output::Down(reason) } else { Output::Failed(reason) });
-    }
-
-    // ---- timers ----
-
-    fn tick(&mut self, now: Instant, out: &mut Outbox<Output>) {
-        for timer in Timer::ALL {
-            if !self.timers.is_due(timer, now) {
-                continue;
-            }
-            self.timers.stop(timer);
-            match timer {
-                Timer::Hold(place) => self.hold_timer(now, place, out),
-                Timer::Keepalive(place) => self.keepalive_timer(now, place, out),
-                Timer::IdleHold => self.open(now, out),
-                Timer::ConnectRetry => {
-                    if self.dialling {
-                        self.report(now, false, DownReason::NotConnected(ConnectError::TimedOut), out);
-                        self.cancel_connect(out);
-                    }
-                    self.connect(now, out);
-                }
-            }
-        }
-    }
-
-    fn hold_timer(&mut self, now: Instant, place: Place, out: &mut Outbox<Output>) {
-        let Some(conn) = &self.conns[place] else { return };
-        let patience = conn.unread_at.map_or(Instant::ZERO, |at| at + UNREAD_GRACE);
-        let due = (conn.last_received + conn.hold()).max(patience);
-        if due > now {
-            self.timers.set(Timer::Hold(place), due);
-        } else {
-            let notification = Notification::new(Reason::HoldTimerExpired);
-            self.end(now, place, Some(notification), DownReason::HoldTimerExpired, out);
-        }
-    }
-
-    fn keepalive_timer(&mut self, now: Instant, place: Place, out: &mut Outbox<Output>) {
-        let Some(conn) = &self.conns[place] else { return };
-        let due = conn.last_sent + conn.keepalive_after;
-        if due > now {
-            self.timers.set(Timer::Keepalive(place), due);
-        } else {
-            self.send_keepalive(now, place, out);
-        }
-    }
-
-    fn connect(&mut self, now: Instant, out: &mut Outbox<Output>) {
-        self.dialling = true;
-        self.arm_connect_retry(now);
-        out.push(Output::Connect);
-    }
-
-    fn cancel_connect(&mut self, out: &mut Outbox<Output>) {
-        if std::mem::replace(&mut self.dialling, false) {
-            out.push(Output::CancelConnect);
-        }
-    }
-
-    /// Whether a connection of our own should be tried for.
-    fn wants_connection(&self) -> bool {
-        !self.settings.passive
-            && !self.dialling
-            && self.conns[place_of(Direction::Active)].is_none()
-            && self.conns.iter().flatten().all(|conn| conn.agreed().is_none())
-    }
-
-    fn arm_connect_retry(&mut self, now: Instant) {
-        let wait = self.jitter.shorten(self.settings.connect_retry);
-        self.timers.set(Timer::ConnectRetry, now + wait);
-    }
-
-    fn arm_keepalive(&mut self, now: Instant, place: Place) {
-        let interval = self.conns[place]
-            .as_ref()
-            .and_then(Connection::agreed)
-            .map_or(Duration::ZERO, |agreed| agreed.keepalive);
-        // RFC 4271 section 4.4: not more often than once a second, jitter or not.
-        let wait = self.jitter.shorten(interval).max(Duration::from_secs(1));
-        let Some(conn) = &mut self.conns[place] else { return };
-        conn.keepalive_after = wait;
-        if interval.is_zero() {
-            self.timers.stop(Timer::Keepalive(place));
-        } else {
-            self.timers.set(Timer::Keepalive(place), now + wait);
-        }
-    }
-
-    /// The next wait after a failure.
-    fn back_off(&mut self) -> Duration {
-        let wait =
-            self.settings.idle_hold.min.saturating_mul(1_u32.checked_shl(self.damping).unwrap_or(u32::MAX));
-        self.damping = (self.damping + 1).min(31);
-        self.jitter.shorten(wait.min(self.settings.idle_hold.max))
-    }
-
-    // ---- messages ----
-
-    fn our_open(&self) -> Open {
-        let settings = &self.settings;
-        let mut capabilities: Vec<_> = settings.families.iter().map(Capability::family).collect();
-        capabilities.extend([Capability::RouteRefresh, Capability::FourOctetAs(settings.local_asn)]);
-        Open::new(settings.local_asn, settings.hold_time.secs(), settings.local_router_id, capabilities)
-    }
-
-    fn send_keepalive(&mut self, now: Instant, place: Place, out: &mut Outbox<Output>) {
-        self.arm_keepalive(now, place);
-        if let Some(conn) = &mut self.conns[place] {
-            conn.last_sent = now;
-            send(conn.id, MessageType::Keepalive, Bytes::from_static(&KEEPALIVE), out);
-        }
-    }
-
-    fn send_notification(&self, conn: &Connection, notification: &Notification, out: &mut Outbox<Output>) {
-        send(conn.id, MessageType::Notification, encoded(notification), out);
-    }
-
     // ---- places ----
 
     fn place(&self, id: ConnId) -> Option<Place> {
@@ -630,23 +311,6 @@ impl Peer {
             self.since = now;
         }
     }
-}
-
-/// Whether the state may have changed.
-#[derive(PartialEq, Eq)]
-enum Changed {
-    No,
-    Yes,
-}
-
-fn send(id: ConnId, kind: MessageType, bytes: Bytes, out: &mut Outbox<Output>) {
-    out.push(Output::Send(id, Outgoing { kind, bytes }));
-}
-
-fn encoded(notification: &Notification) -> Bytes {
-    let mut bytes = BytesMut::new();
-    notification.encode(&mut bytes);
-    bytes.freeze()
 }
 
 #[cfg(test)]

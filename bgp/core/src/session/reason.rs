@@ -113,8 +113,6 @@ pub enum DownReason {
     Closed(CloseReason),
     /// There was no connection.
     NotConnected(ConnectError),
-    /// The other one of two connections lived on.
-    Collision,
 }
 
 impl DownReason {
@@ -135,11 +133,7 @@ impl DownReason {
                 6 => matches!(n.subcode, 1 | 8),
                 _ => true,
             },
-            Self::Stopped(_)
-            | Self::HoldTimerExpired
-            | Self::Closed(_)
-            | Self::NotConnected(_)
-            | Self::Collision => false,
+            Self::Stopped(_) | Self::HoldTimerExpired | Self::Closed(_) | Self::NotConnected(_) => false,
         }
     }
 }
@@ -161,7 +155,6 @@ impl fmt::Display for DownReason {
             Self::HoldTimerExpired => write!(f, "sent {}", Reason::HoldTimerExpired),
             Self::Closed(reason) => reason.fmt(f),
             Self::NotConnected(error) => error.fmt(f),
-            Self::Collision => f.write_str("the other of two connections was kept"),
         }
     }
 }

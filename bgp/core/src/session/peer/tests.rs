@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod chaos;
 mod lone;
 mod simulation;
 mod table;
@@ -9,10 +10,17 @@ mod table;
 use std::net::SocketAddr;
 use std::num::NonZeroU16;
 
-use bgp_wire::{Asn, Family, FamilySet, RouterId, split_message};
+use std::time::Duration;
 
+use bgp_wire::notification::Reason;
+use bgp_wire::{
+    Asn, Capability, Family, FamilySet, MessageType, Notification, Open, RouterId, split_message,
+};
+use bytes::{Bytes, BytesMut};
+
+use super::exchange::{KEEPALIVE, encoded};
 use super::*;
-use crate::session::{CloseReason, HoldTime, IdleHold, RemoteAsn};
+use crate::session::{CloseReason, ConnectError, HoldTime, IdleHold, Link, RemoteAsn};
 
 const OURS: RouterId = RouterId(0xc000_020a);
 const THEIRS: RouterId = RouterId(0xc000_0214);

@@ -355,6 +355,13 @@ fn losing_one_of_two_connections_leaves_the_other() {
     bench.input(Input::Connected(IN, link(Direction::Passive)));
     bench.receive(IN, &[0; 19]);
     assert_eq!(bench.said_on(), "OPEN in1, 1/1 in1, close in1, failed");
+    bench.input(Input::Connected(IN, link(Direction::Passive)));
+    bench.receive(IN, &notification(6, 7));
+    assert_eq!(
+        bench.said_on(),
+        "OPEN in1, close in1",
+        "the neighbour settles a collision: nothing has failed"
+    );
     bench.receive(OUT, &KEEPALIVE);
     assert_eq!(bench.said_on(), "up out1");
 }

@@ -1,0 +1,90 @@
+//! Timers, and what they wait for (RFC 4271 events 9 to 11 and 13).
+
+use std::time::Duration;
+
+use bgp_wire::Notification;
+use bgp_wire::notification::Reason;
+
+use super::Peer;
+use crate::outbox::Outbox;
+use crate::session::connection::Connection;
+use crate::session::timers::{Place, Timer};
+use crate::session::{ConnectError, DownReason, Output};
+use crate::time::Instant;
+
+/// How long the promise of [`Input::Unread`](crate::session::Input::Unread) lasts.
+const UNREAD_GRACE: Duration = Duration::from_secs(1);
+
+impl Peer {
+    pub(super) fn tick(&mut self, now: Instant, out: &mut Outbox<Output>) {
+        for timer in Timer::ALL {
+            if !self.timers.is_due(timer, now) {
+                continue;
+            }
+            self.timers.stop(timer);
+            match timer {
+                Timer::Hold(place) => self.hold_timer(now, place, out),
+                Timer::Keepalive(place) => self.keepalive_timer(now, place, out),
+                Timer::IdleHold => self.open(now, out),
+                Timer::ConnectRetry => {
+                    if self.dialling {
+                        self.report(now, false, DownReason::NotConnected(ConnectError::TimedOut), out);
+                        self.cancel_connect(out);
+                    }
+                    self.connect(now, out);
+                }
+            }
+        }
+    }
+
+    fn hold_timer(&mut self, now: Instant, place: Place, out: &mut Outbox<Output>) {
+        let Some(conn) = &self.conns[place] else { return };
+        let patience = conn.unread_at.map_or(Instant::ZERO, |at| at + UNREAD_GRACE);
+        let due = (conn.last_received + conn.hold()).max(patience);
+        if due > now {
+            self.timers.set(Timer::Hold(place), due);
+        } else {
+            let notification = Notification::new(Reason::HoldTimerExpired);
+            self.end(now, place, Some(notification), DownReason::HoldTimerExpired, out);
+        }
+    }
+
+    fn keepalive_timer(&mut self, now: Instant, place: Place, out: &mut Outbox<Output>) {
+        let Some(conn) = &self.conns[place] else { return };
+        let due = conn.last_sent + conn.keepalive_after;
+        if due > now {
+            self.timers.set(Timer::Keepalive(place), due);
+        } else {
+            self.send_keepalive(now, place, out);
+        }
+    }
+
+    pub(super) fn arm_connect_retry(&mut self, now: Instant) {
+        let wait = self.jitter.shorten(self.settings.connect_retry);
+        self.timers.set(Timer::ConnectRetry, now + wait);
+    }
+
+    pub(super) fn arm_keepalive(&mut self, now: Instant, place: Place) {
+        let interval = self.conns[place]
+            .as_ref()
+            .and_then(Connection::agreed)
+            .map_or(Duration::ZERO, |agreed| agreed.keepalive);
+        // RFC 4271 section 4.4: not more often than once a second, jitter or not.
+        let wait = self.jitter.shorten(interval).max(Duration::from_secs(1));
+        let Some(conn) = &mut self.conns[place] else { return };
+        conn.keepalive_after = wait;
+        if interval.is_zero() {
+            self.timers.stop(Timer::Keepalive(place));
+        } else {
+            self.timers.set(Timer::Keepalive(place), now + wait);
+        }
+    }
+
+    /// The next wait after a failure.
+    pub(super) fn back_off(&mut self) -> Duration {
+        let wait =
+            self.settings.idle_hold.min.saturating_mul(1_u32.checked_shl(self.damping).unwrap_or(u32::MAX));
+        self.damping = (self.damping + 1).min(31);
+        self.jitter.shorten(wait.min(self.settings.idle_hold.max))
+    }
+}

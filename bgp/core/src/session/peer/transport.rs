@@ -1,0 +1,94 @@
+//! Attempts to connect, and connections that come of them or from the neighbour (RFC 4271 events 16 to 18).
+
+use bgp_wire::notification::Reason;
+use bgp_wire::{Capability, MessageType, Notification, Open};
+use bytes::BytesMut;
+
+use super::exchange::{encoded, send};
+use super::{Admission, Peer, place_of};
+use crate::outbox::Outbox;
+use crate::peer_key::ConnId;
+use crate::session::connection::Connection;
+use crate::session::timers::Timer;
+use crate::session::{ConnectError, Direction, DownReason, Link, Outgoing, Output};
+use crate::time::Instant;
+
+impl Peer {
+    pub(super) fn connected(&mut self, now: Instant, id: ConnId, link: Link, out: &mut Outbox<Output>) {
+        let place = place_of(link.direction);
+        let expected = match link.direction {
+            Direction::Active => std::mem::replace(&mut self.dialling, false),
+            Direction::Passive => matches!(self.admission, Admission::Open),
+        };
+        if !expected {
+            self.refuse(id, Reason::ConnectionRejected, out);
+            return;
+        }
+        if let Some(up) =
+            self.conns.iter().position(|conn| conn.as_ref().is_some_and(Connection::is_established))
+        {
+            // RFC 4271 section 6.8: a collision with an Established connection closes the new one. A neighbour that
+            // has lost its memory, though, will never answer on the old one; a KEEPALIVE makes its end say so now
+            // rather than after the hold time.
+            self.send_keepalive(now, up, out);
+            self.refuse(id, Reason::ConnectionCollision, out);
+            return;
+        }
+        if self.conns[place].is_some() {
+            // The neighbour opened a second one: it has given up the first.
+            self.lose_collision(place, out);
+        }
+        if link.direction == Direction::Active {
+            self.timers.stop(Timer::ConnectRetry);
+        }
+        let open = self.our_open();
+        let mut bytes = BytesMut::new();
+        open.encode(&mut bytes).expect("a handful of short capabilities fits into an OPEN");
+        let conn = Connection::new(id, link, open, now);
+        self.timers.set(Timer::Hold(place), now + conn.hold());
+        self.conns[place] = Some(conn);
+        out.push(Output::Send(id, Outgoing { kind: MessageType::Open, bytes: bytes.freeze() }));
+    }
+
+    pub(super) fn connect_failed(&mut self, now: Instant, error: ConnectError, out: &mut Outbox<Output>) {
+        if std::mem::replace(&mut self.dialling, false) {
+            self.report(now, false, DownReason::NotConnected(error), out);
+            if self.wants_connection() {
+                self.arm_connect_retry(now);
+            }
+        }
+    }
+
+    pub(super) fn connect(&mut self, now: Instant, out: &mut Outbox<Output>) {
+        self.dialling = true;
+        self.arm_connect_retry(now);
+        out.push(Output::Connect);
+    }
+
+    pub(super) fn cancel_connect(&mut self, out: &mut Outbox<Output>) {
+        if std::mem::replace(&mut self.dialling, false) {
+            out.push(Output::CancelConnect);
+        }
+    }
+
+    /// Whether a connection of our own should be tried for.
+    pub(super) fn wants_connection(&self) -> bool {
+        !self.settings.passive
+            && !self.dialling
+            && self.conns[place_of(Direction::Active)].is_none()
+            && self.conns.iter().flatten().all(|conn| conn.agreed().is_none())
+    }
+
+    /// Refuses a connection that never became one of ours.
+    fn refuse(&self, id: ConnId, reason: Reason, out: &mut Outbox<Output>) {
+        send(id, MessageType::Notification, encoded(&Notification::new(reason)), out);
+        out.push(Output::Close(id));
+    }
+
+    fn our_open(&self) -> Open {
+        let settings = &self.settings;
+        let mut capabilities: Vec<_> = settings.families.iter().map(Capability::family).collect();
+        capabilities.extend([Capability::RouteRefresh, Capability::FourOctetAs(settings.local_asn)]);
+        Open::new(settings.local_asn, settings.hold_time.secs(), settings.local_router_id, capabilities)
+    }
+}
