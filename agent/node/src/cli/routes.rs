@@ -7,6 +7,7 @@ use std::time::Duration;
 use bgp_core::{Family, Nlri};
 use clap::Args;
 use http_body_util::BodyExt;
+use ipnet::IpNet;
 
 use super::output::{CommandError, ago, colours, run as run_command};
 use super::table::{Cell, Column, Layout, Tone};
@@ -17,8 +18,8 @@ use crate::yaml::nearest;
 
 /// Routes of a table, streamed: the first ones appear while the last ones are still being read.
 ///
-/// `*` marks the best path of a destination, `x` one that may not become it. A path of our own has `-` as its source. A
-/// long AS path is cut on the screen; JSON has all of it.
+/// `*` marks the best path of a destination, `x` one that may not become it. A path of our own has `-` as its source and
+/// `self` as its next hop. A long AS path is cut on the screen; JSON has all of it. Up to 500 routes are sorted.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// TABLE, FAMILY and PREFIX in any order, each may be left out. TABLE: loc-rib (default), adj-rib-in or adj-rib-out,
@@ -135,13 +136,13 @@ fn encode(text: &str) -> String {
     out
 }
 
-/// Rows are held back until there are so many, and then the columns' widths are settled.
+/// Routes are held back until there are so many, and then the columns' widths are settled. A table with fewer is sorted.
 const SAMPLE: usize = 500;
 
 /// The table as it grows.
 #[derive(Default)]
 struct Routes {
-    held: Vec<Vec<Cell>>,
+    held: Vec<Route>,
     layout: Option<Layout>,
     with_neighbor: bool,
     last: (String, String),
@@ -155,14 +156,22 @@ impl Routes {
         }
         let route: Route = serde_json::from_slice(line).map_err(AskError::from)?;
         self.with_neighbor |= !route.neighbor.is_empty();
-        for row in self.rows(&route) {
-            match &self.layout {
-                Some(layout) => out.write_all(layout.row(&row).as_bytes())?,
-                None => self.held.push(row),
-            }
+        if self.layout.is_some() {
+            return self.write(&route, out);
         }
-        if self.layout.is_none() && self.held.len() >= SAMPLE {
+        self.held.push(route);
+        if self.held.len() >= SAMPLE {
             self.settle(true, out)?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, route: &Route, out: &mut impl Write) -> Result<(), CommandError> {
+        let rows = self.rows(route);
+        if let Some(layout) = &self.layout {
+            for row in rows {
+                out.write_all(layout.row(&row).as_bytes())?;
+            }
         }
         Ok(())
     }
@@ -189,7 +198,7 @@ impl Routes {
             rows.push(vec![
                 mark,
                 prefix,
-                Cell::from(path.next_hop.clone()),
+                Cell::from(next_hop(&path.next_hop)),
                 Cell::from(whom),
                 Cell::from(ago(Duration::from_nanos(path.age_nanoseconds))),
                 number(path.local_pref),
@@ -218,9 +227,14 @@ impl Routes {
             Column::number("MED"),
             Column::cut("AS PATH, ORIGIN"),
         ];
-        let layout = Layout::for_rows(&columns, &self.held, colours());
+        let mut held = std::mem::take(&mut self.held);
+        if !more {
+            held.sort_by_cached_key(|route| (route.neighbor.clone(), route.prefix.parse::<IpNet>().ok()));
+        }
+        let rows: Vec<Vec<Cell>> = held.iter().flat_map(|route| self.rows(route)).collect();
+        let layout = Layout::for_rows(&columns, &rows, colours());
         out.write_all(layout.head().as_bytes())?;
-        for row in self.held.drain(..) {
+        for row in rows {
             out.write_all(layout.row(&row).as_bytes())?;
         }
         self.layout = Some(layout);
@@ -235,6 +249,11 @@ impl Routes {
         }
         Ok(())
     }
+}
+
+/// An own route's next hop is our address of whichever session it is told on.
+fn next_hop(text: &str) -> String {
+    if matches!(text, "0.0.0.0" | "::") { "self".into() } else { text.into() }
 }
 
 #[cfg(test)]
@@ -308,8 +327,8 @@ mod tests {
         let own = Path { best: true, ..path("0.0.0.0", None, "") };
         let route = |prefix: &str, paths| Route { prefix: prefix.into(), paths, ..Route::default() };
         let text = print(&[
-            route("10.0.0.0/8", vec![best, rejected]),
             route("2001:db8:1111:2222:3333:4444::/96", vec![own]),
+            route("10.0.0.0/8", vec![best, rejected]),
         ]);
         assert_eq!(
             text,
@@ -317,7 +336,7 @@ mod tests {
 *  10.0.0.0/8            192.0.2.2  192.0.2.2   5s   100    -  65000 65001 igp
 x                        192.0.2.3  192.0.2.3   5s     -    -  igp
 *  2001:db8:1111:2222:3333:4444::/96
-                         0.0.0.0    -           5s     -    -  igp
+                         self       -           5s     -    -  igp
 "
         );
         assert_eq!(print(&[]), "no routes\n");

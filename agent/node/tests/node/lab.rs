@@ -91,18 +91,21 @@ pub(crate) struct Lab {
     dir: tempfile::TempDir,
     pub(crate) node_port: u16,
     pub(crate) peer_port: u16,
+    pub(crate) health_port: u16,
 }
 
 impl Lab {
     pub(crate) fn new() -> Self {
-        let lab = Self { dir: tempfile::tempdir().unwrap(), node_port: free_port(), peer_port: free_port() };
+        let dir = tempfile::tempdir().unwrap();
+        let lab = Self { dir, node_port: free_port(), peer_port: free_port(), health_port: free_port() };
         fs::create_dir(lab.path("manifests")).unwrap();
         lab.write(
             "agent.yaml",
             &format!(
-                "node: node-a\ndatastore: directory:{0}/manifests\napi: {0}/agent.sock\nstate: {0}/state\nhealth: none\n\
+                "node: node-a\ndatastore: directory:{0}/manifests\napi: {0}/agent.sock\nstate: {0}/state\nhealth: \"127.0.0.1:{1}\"\n\
                  vpp: {{ socket: {0}/vpp.sock, uplink: host-eth0, loss-grace: 300ms, info-file: none }}\n",
-                lab.dir.path().display()
+                lab.dir.path().display(),
+                lab.health_port,
             ),
         );
         lab.manifest("node.yaml", "apiVersion: v1\nkind: Node\nmetadata:\n  name: node-a\n  annotations:\n    projectcalico.org/IPv4Address: 127.77.0.1/24\n");
@@ -217,6 +220,18 @@ impl Lab {
         let output = run(&all).await;
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// The status line and the body of an answer of the health port.
+    pub(crate) async fn health(&self, path: &str) -> (String, Value) {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", self.health_port)).await.unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).await.unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        (head.lines().next().unwrap().to_owned(), serde_json::from_str(body).unwrap())
     }
 
     pub(crate) async fn established(&self, socket: &str) -> Value {

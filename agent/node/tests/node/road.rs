@@ -28,6 +28,10 @@ async fn routes_reach_vpp_and_blocks_reach_the_neighbour() {
         .until_meaning(|meaning| has_routes(meaning, &["203.0.113.0/24", "10.245.7.0/26"]))
         .await;
 
+    for path in ["/liveness", "/readiness"] {
+        assert_eq!(lab.health(path).await.0, "HTTP/1.1 200 OK");
+    }
+
     // The commands show it, to programs and to people.
     let route = lab.ask("agent.sock", &["routes", "loc-rib", "ipv4-unicast", "10.245.7.0/26"]).await;
     assert_eq!(route[0]["paths"][0]["next-hop"], "127.77.0.2");
@@ -97,6 +101,11 @@ async fn without_vpp_sessions_run_and_own_blocks_wait() {
     let vpp = lab.ask("agent.sock", &["vpp"]).await;
     assert_eq!(vpp["state"], "connecting");
     assert_eq!(vpp["converged"], false);
+    assert_eq!(lab.health("/liveness").await.0, "HTTP/1.1 200 OK");
+    let (line, report) = lab.health("/readiness").await;
+    assert_eq!(line, "HTTP/1.1 503 Service Unavailable");
+    assert!(report["message"].as_str().unwrap().starts_with("vpp: not connected"), "{report}");
+    assert_eq!(lab.health("/status").await.0, "HTTP/1.1 200 OK");
     let routes = lab.ask("agent.sock", &["routes"]).await;
     assert!(routes.to_string().contains("203.0.113.0/24"), "{routes}");
     lab.heard(&[]).await;
@@ -136,4 +145,45 @@ async fn an_unknown_return_value_is_reported_and_tried_again() {
     sim.control().clear_faults();
     lab.heard(&["10.244.1.0/26"]).await;
     lab.converged().await;
+}
+
+#[tokio::test]
+async fn a_vpp_that_hangs_is_found_out_while_sessions_and_questions_go_on() {
+    let lab = Lab::new();
+    let sim = lab.sim();
+    let _speaker = lab.speaker().await;
+    let _agent = lab.agent().await;
+    lab.heard(&["10.244.1.0/26"]).await;
+    sim.control().hang(true);
+    lab.heard(&[]).await;
+    let vpp = lab.ask("agent.sock", &["vpp"]).await;
+    assert_eq!(vpp["state"], "connecting", "{vpp}");
+    assert!(vpp["last-error"].as_str().unwrap().contains("does not answer"), "{vpp}");
+    assert_eq!(lab.established("agent.sock").await["established-transitions"], 1);
+    sim.control().hang(false);
+    lab.heard(&["10.244.1.0/26"]).await;
+}
+
+#[tokio::test]
+async fn the_log_level_changes_live_and_a_bad_file_changes_nothing() {
+    let lab = Lab::new();
+    let _sim = lab.sim();
+    let settings = std::fs::read_to_string(lab.path("agent.yaml")).unwrap();
+    lab.write("agent.yaml", &format!("{settings}log: {{ level: warn }}\n"));
+    let agent = lab.agent().await;
+    let logged = |what: &'static str| {
+        let log = agent.log();
+        async move { if log.contains(what) { Ok(()) } else { Err(log) } }
+    };
+    assert!(!agent.log().contains("started"), "{}", agent.log());
+
+    lab.write("agent.yaml", "nodes: x\n");
+    agent.signal(Signal::HUP);
+    until("the mistake is named", || logged("agent.yaml:1: nodes: unknown field; did you mean \"node\"?"))
+        .await;
+    until("nothing changes", || logged("the settings in force stay")).await;
+
+    lab.write("agent.yaml", &format!("{settings}log: {{ level: info }}\n"));
+    agent.signal(Signal::HUP);
+    until("the new level is in force", || logged("settings read again")).await;
 }
