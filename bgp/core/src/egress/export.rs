@@ -44,7 +44,7 @@ impl Rules {
         }
         // RFC 1997: without confederations the two of them end at the border of the AS.
         let closed = facts.flags.has(FactFlags::NO_EXPORT) || facts.flags.has(FactFlags::NO_EXPORT_SUBCONFED);
-        !facts.flags.has(FactFlags::NO_ADVERTISE) && !(self.external && closed)
+        !(facts.flags.has(FactFlags::NO_ADVERTISE) || self.external && closed)
     }
 
     /// The next hop that is told; `None` where there is none of the right family, so that the route cannot be told.
@@ -88,9 +88,9 @@ impl Rules {
                 code::AS_PATH => {
                     missing.as_path = false;
                     if self.external {
-                        self.prepend(attr.value, out)
+                        self.prepend(attr.value, out);
                     } else {
-                        out.extend_from_slice(attr.raw)
+                        out.extend_from_slice(attr.raw);
                     }
                 }
                 // RFC 4271 section 5.1.4: a MED that came from another AS does not leave ours.

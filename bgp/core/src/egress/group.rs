@@ -225,6 +225,13 @@ impl Group {
             Some(_) => Why::Everything,
         };
         self.review = Some(Review { next: 0, why });
+        // The log does not show what a review does, so whoever walks has to begin again when it is over.
+        for member in self.members.values_mut() {
+            if let At::Walk(walk) = &mut member.at {
+                walk.next = Some(0);
+                walk.withdraw = true;
+            }
+        }
     }
 
     /// A member asks for everything again (RFC 2918), or shall have it.
@@ -336,7 +343,9 @@ impl Group {
             } else if member.refresh {
                 member.refresh = false;
                 let cursor = cx.table.fork_cursor(self.head);
-                member.at = At::Walk(Walk { cursor, next: Some(0), withdraw: false });
+                // A review that is under way may take back what the member has.
+                let withdraw = self.review.is_some();
+                member.at = At::Walk(Walk { cursor, next: Some(0), withdraw });
                 self.leave_ring(at, cx);
             } else if behind {
                 if *budget == 0 {
@@ -509,8 +518,11 @@ impl Group {
     /// Goes on with a member's walk. Says how many destinations were looked at, at least 1.
     fn walk<K: ExportKey>(&mut self, peer: PeerIx, cx: &mut Cx<'_, K>) -> usize {
         let Some(At::Walk(mut walk)) = self.members.get(&peer).map(|member| member.at) else { return 1 };
-        // Whoever takes things back must not take back what the group merely has not looked at yet.
-        if walk.withdraw && walk.next.is_some() && self.is_behind(cx) {
+        // The group goes first, for three reasons. What a review does, the log does not show. Whoever takes things back
+        // must not take back what the group merely has not looked at yet. And of a destination that has changed again
+        // the log shows the last change only: if the group had not come to that one, and then found that it makes no
+        // difference, the walk would miss the one before.
+        if self.is_behind(cx) {
             return self.advance(cx);
         }
         let mut seen = 1;
@@ -523,9 +535,6 @@ impl Group {
                     self.repeat(peer, DestId::from_index(at), walk.withdraw, cx);
                 }
                 Some(_) => walk.next = None,
-                None if cx.table.cursor_seq(walk.cursor) >= cx.table.cursor_seq(self.head) => {
-                    caught_up = true
-                }
                 None => match cx.table.next_change(walk.cursor) {
                     Some((_, dest)) => self.repeat(peer, dest, true, cx),
                     None => caught_up = true,
@@ -567,8 +576,8 @@ impl Group {
     fn drop_slow<K: ExportKey>(&mut self, cx: &mut Cx<'_, K>) {
         while self.ring.is_over_limit() {
             let first = self.ring.first();
-            let Self { members, ring, tail, .. } = self;
-            let next = ring.has_unlogged_from(first).then_some(0);
+            let Self { members, ring, tail, review, .. } = self;
+            let next = (review.is_some() || ring.has_unlogged_from(first)).then_some(0);
             let mut slow = 0;
             for member in
                 members.values_mut().filter(|member| matches!(member.at, At::Ring(at) if at == first))

@@ -69,7 +69,7 @@ const NONE: u32 = u32::MAX;
 pub(crate) struct Queue<K> {
     items: Vec<Item<K>>,
     runs: Vec<Run>,
-    /// Open addressing over the runs: run number + 1, or 0. Twice as many as items fit, so never more than half full.
+    /// Open addressing over the runs: run number + 1, or 0. Twice as many as runs fit, so never more than half full.
     slots: Box<[u32]>,
     order: Vec<u32>,
     last: u32,
@@ -85,15 +85,22 @@ impl<K: Copy> Queue<K> {
         Self { items: Vec::new(), runs: Vec::new(), slots: Box::default(), order: Vec::new(), last: NONE }
     }
 
-    /// Whether no further prefix should be added. One change can add two.
+    /// How many runs a batch has at the most, since each has its price beside that of its prefixes: a batch is to be
+    /// encoded well within two milliseconds.
+    const RUNS: usize = Self::CAPACITY / 4;
+
+    /// Whether no further prefix should be added. One change can add two, to two runs.
     pub(crate) fn is_full(&self) -> bool {
-        self.items.len() + 2 > Self::CAPACITY
+        self.items.len() + 2 > Self::CAPACITY || self.runs.len() + 2 > Self::RUNS
     }
 
     /// Adds a prefix to its run.
     #[inline]
     pub(crate) fn push(&mut self, key: RunKey, prefix: K) {
-        debug_assert!(self.items.len() < Self::CAPACITY, "is_full was not asked");
+        debug_assert!(
+            self.items.len() < Self::CAPACITY && self.runs.len() < Self::RUNS,
+            "is_full was not asked"
+        );
         let item = self.items.len() as u32;
         self.items.push(Item { key: prefix, next: NONE });
         // Neighbours in a table usually came in one message, hence with one attribute set.
@@ -113,7 +120,7 @@ impl<K: Copy> Queue<K> {
 
     fn run(&mut self, key: RunKey) -> u32 {
         if self.slots.is_empty() {
-            self.slots = vec![0; 2 * Self::CAPACITY].into_boxed_slice();
+            self.slots = vec![0; 2 * Self::RUNS].into_boxed_slice();
         }
         let mask = self.slots.len() - 1;
         let attr = key.attr.map_or(0, AttrId::get);

@@ -15,7 +15,9 @@ use crate::egress::{
 };
 use crate::peer_key::PeerIx;
 use crate::policy::{Edits, Learned, Route};
-use crate::rib::{Accepted, AttrId, Context, DestId, Offer, Outcome, PathRejected, Review, SourceId, Table};
+use crate::rib::{
+    Accepted, AttrId, Context, DestId, Offer, Outcome, PathRejected, Review, SourceId, Table, Walk,
+};
 
 /// One family.
 pub(super) struct FamilyRib<K: ExportKey> {
@@ -33,16 +35,11 @@ pub(super) struct FamilyRib<K: ExportKey> {
 #[derive(Debug, Default)]
 pub(super) struct Reimport {
     pub(super) peers: BTreeSet<PeerIx>,
-    next: usize,
-    left: usize,
+    pub(super) walk: Walk,
 }
 
-impl Reimport {
-    /// Whether there is something left to look at.
-    pub(super) fn is_under_way(&self) -> bool {
-        self.left > 0
-    }
-}
+/// Prefixes of a message whose places in memory are fetched together.
+const AT_ONCE: usize = 16;
 
 /// Where paths come from that arrive now, and what is done to them on the way in.
 pub(super) struct Arrival<'a> {
@@ -97,23 +94,21 @@ impl<K: ExportKey> FamilyRib<K> {
         shared: &mut Shared,
     ) {
         let mut verdicts = Verdicts::new(pre, arrival, shared);
-        for (id, prefix) in prefixes {
+        self.in_blocks(prefixes, |table, id, prefix| {
             let source = match id {
-                PathId::NONE => arrival.source,
-                id => match shared.sources.intern(arrival.peer, id) {
-                    Some(source) => source,
-                    None => continue,
-                },
+                PathId::NONE => Some(arrival.source),
+                id => shared.sources.intern(arrival.peer, id),
             };
+            let Some(source) = source else { return };
             let post = verdicts.of(prefix, arrival, shared);
             let offer = Offer { source, pre, post, now: arrival.now };
             let mut cx = Context { attrs: &mut shared.attrs, sources: &shared.sources };
             shared.stats.prefixes_announced += 1;
-            match self.table.announce(prefix, offer, &mut cx) {
+            match table.announce(prefix, offer, &mut cx) {
                 Ok(outcome) => state.count_announced(outcome, post.is_ok()),
                 Err(full) => tracing::error!(%prefix, "{full}"),
             }
-        }
+        });
         verdicts.release(shared);
     }
 
@@ -125,18 +120,39 @@ impl<K: ExportKey> FamilyRib<K> {
         state: &mut FamilyState,
         shared: &mut Shared,
     ) {
-        for (id, prefix) in prefixes {
-            let source = match id {
-                PathId::NONE => arrival.source,
-                id => match shared.sources.intern(arrival.peer, id) {
-                    Some(source) => source,
-                    None => continue,
-                },
-            };
+        self.in_blocks(prefixes, |table, id, prefix| {
             shared.stats.prefixes_withdrawn += 1;
+            let source = match id {
+                PathId::NONE => Some(arrival.source),
+                id => shared.sources.find(arrival.peer, id),
+            };
+            // What was never announced need not be withdrawn.
+            let Some(source) = source else { return };
             let mut cx = Context { attrs: &mut shared.attrs, sources: &shared.sources };
-            let outcome = self.table.withdraw(prefix, source, &mut cx);
+            let outcome = table.withdraw(prefix, source, &mut cx);
             state.count_withdrawn(outcome.had);
+        });
+    }
+
+    /// Does something for each prefix of a message, and has the memory that it takes fetched for several at once.
+    #[inline]
+    fn in_blocks(
+        &mut self,
+        mut prefixes: impl Iterator<Item = (PathId, K)>,
+        mut each: impl FnMut(&mut Table<K>, PathId, K),
+    ) {
+        let mut block: SmallVec<[(PathId, K); AT_ONCE]> = SmallVec::new();
+        loop {
+            block.clear();
+            block.extend(prefixes.by_ref().take(AT_ONCE));
+            match block.as_slice() {
+                [] => return,
+                [_] => {}
+                several => self.table.prefetch(several.iter().map(|(_, prefix)| *prefix)),
+            }
+            for &(id, prefix) in &block {
+                each(&mut self.table, id, prefix);
+            }
         }
     }
 
@@ -187,7 +203,7 @@ impl<K: ExportKey> FamilyRib<K> {
     /// Import policy of a neighbour is to run again.
     pub(super) fn begin_reimport(&mut self, peer: PeerIx) {
         self.reimport.peers.insert(peer);
-        self.reimport.left = self.table.len_ids();
+        self.reimport.walk.begin();
     }
 
     /// Runs import policy again, `budget` destinations at a time. `arrival` is asked for each neighbour concerned.
@@ -198,19 +214,12 @@ impl<K: ExportKey> FamilyRib<K> {
         arrivals: &[(PeerIx, Arrival<'_>)],
         mut changed: impl FnMut(PeerIx, Accepted, bool),
     ) {
-        let end = self.table.len_ids();
         for _ in 0..budget {
-            if self.reimport.left == 0 || end == 0 {
-                self.reimport.left = 0;
+            let Some(at) = self.reimport.walk.step(self.table.len_ids()) else {
                 self.reimport.peers.clear();
                 return;
-            }
-            if self.reimport.next >= end {
-                self.reimport.next = 0;
-            }
-            let dest = DestId::from_index(self.reimport.next);
-            self.reimport.next += 1;
-            self.reimport.left -= 1;
+            };
+            let dest = DestId::from_index(at);
             let paths: SmallVec<[(SourceId, AttrId, u32, usize); 4]> = self
                 .table
                 .paths(dest)
@@ -430,7 +439,7 @@ impl<K: ExportKey> FamilyRib<K> {
     /// Whether there is work that does not need the neighbours.
     pub(super) fn has_work(&self) -> bool {
         !self.review.is_done()
-            || self.reimport.is_under_way()
+            || !self.reimport.walk.is_done()
             || !self.dissolved.is_empty()
             || self.groups.iter().flatten().any(Group::is_busy)
     }

@@ -41,7 +41,7 @@ impl Speaker {
     fn work_on(&mut self, family: Family, step: usize) -> usize {
         let mut used = 0;
         let (reviews, reimports) =
-            for_family!(self, family, rib => (!rib.review.is_done(), rib.reimport.is_under_way()));
+            for_family!(self, family, rib => (!rib.review.is_done(), !rib.reimport.walk.is_done()));
         if reviews {
             used += step;
             let peers = &mut self.peers;

@@ -187,10 +187,95 @@ fn route_refresh_is_answered_with_the_whole_table() {
 }
 
 #[test]
+fn a_refresh_while_the_group_is_new_misses_nothing() {
+    let mut world = World::new(&[65010, 65020, 65030]);
+    world.join(0, 1);
+    world.load();
+    fill(&mut world, 0..500, 0);
+    world.settle();
+    world.pull_octets = 1;
+    world.join(2, 1);
+    for step in 0..60 {
+        world.step(step % 3);
+        world.command(1, Command::ClearPeer(key(2), crate::command::Clear::SoftOut));
+    }
+    world.settle();
+    assert_eq!(world.heard(2, 1, V4).len(), 500);
+}
+
+#[test]
+fn a_change_of_policy_while_someone_walks_is_told_right() {
+    let mut world = World::new(&[65010, 65020, 65030, 65040]);
+    let text = |range: &str| crate::policy::PolicyDef {
+        statements: vec![crate::policy::StatementDef {
+            when: vec![crate::policy::Condition::Prefix(vec![range.parse().unwrap()])],
+            apply: vec![],
+            then: crate::policy::Flow::Reject,
+        }],
+        default: crate::policy::Default::Accept,
+    };
+    world.command(1, Command::PutPolicy("out".into(), text("10.0.0.0/24 le 32")));
+    world.join(0, 1);
+    world.load();
+    fill(&mut world, 0..600, 0);
+    for other in [2, 3] {
+        world.join(other, 1);
+        let export = crate::command::Policy::Named("out".into());
+        let config = PeerConfig { passive: true, export, ..world.config(other) };
+        world.command(1, Command::PutPeer(key(other), config));
+        if other == 2 {
+            world.settle();
+        }
+    }
+    world.pull_octets = 1;
+    for range in ["10.0.0.0/16", "10.0.0.0/17", "10.0.128.0/17", "10.1.0.0/16"] {
+        for step in 0..25 {
+            world.step(step % 4);
+        }
+        world.command(1, Command::PutPolicy("out".into(), text(&format!("{range} le 32"))));
+    }
+    world.stall(3, 1, true);
+    world.settle();
+    world.command(1, Command::PutPolicy("out".into(), text("10.0.64.0/18 le 32")));
+    world.settle();
+    world.stall(3, 1, false);
+    world.settle();
+    assert_eq!(agreed(&mut world).len(), 600 - 64);
+}
+
+#[test]
 fn prefixes_of_one_set_travel_together() {
     let mut world = World::joined(&[65010, 65020], &[(0, 1)]);
     let before = world.peer(0, 1).sent.update;
     fill(&mut world, 0..60, 0);
     world.settle();
     assert_eq!(world.peer(0, 1).sent.update - before, 7);
+}
+
+#[test]
+fn a_walk_is_not_fooled_by_changes_that_make_no_difference() {
+    // 1 repeats what 0 says. Its paths are as good as those of 0 but not better: the set of equal paths changes, what is
+    // told does not.
+    let mut world = World::joined(&[65010, 65020, 65030, 65040], &[(0, 2), (1, 2), (3, 2)]);
+    world.pull_octets = 1;
+    for node in [0, 1] {
+        fill_at(&mut world, node, 0..300);
+        for step in 0..16 {
+            world.step(step % 4);
+        }
+        world.command(2, Command::ClearPeer(key(3), crate::command::Clear::SoftOut));
+        for step in 0..13 {
+            world.step(step % 4);
+        }
+    }
+    world.cut(1, 2, true);
+    world.settle();
+    assert_eq!(world.heard(3, 2, V4).len(), 300);
+    assert_eq!(world.heard(3, 2, V4), world.told(2, 3, V4));
+}
+
+fn fill_at(world: &mut World, node: usize, range: std::ops::Range<u32>) {
+    for n in range {
+        world.originate(node, nth(n), marked(n % 5));
+    }
 }
