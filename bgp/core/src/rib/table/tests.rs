@@ -313,6 +313,27 @@ fn a_withdrawn_destination_stays_until_everybody_knows() {
     assert_eq!((w.table.is_live(id), w.table.find(prefix(1))), (false, None));
 }
 
+/// The reader crosses from one chunk of the log into the next, whose only entry is a tombstone.
+#[test]
+fn a_tombstone_survives_the_call_that_reports_it() {
+    let mut w = World::new(1);
+    let cursor = w.table.add_cursor();
+    for key in 0..1023 {
+        w.announce(key, 0, 100, 1);
+    }
+    w.withdraw(0, 0);
+    assert_eq!(w.table.last_seq(), 1024);
+    for key in 1..1023 {
+        assert_eq!(w.table.next_change(cursor).map(|(_, id)| w.table.key(id)), Some(prefix(key)));
+    }
+    let (_, id) = w.table.next_change(cursor).unwrap();
+    assert_eq!((w.table.key(id), w.table.is_live(id)), (prefix(0), true));
+    for _ in 0..=1024 / TIDY_AT_ONCE {
+        assert_eq!(w.table.next_change(cursor), None);
+    }
+    assert!(!w.table.is_live(id));
+}
+
 #[test]
 fn a_tombstone_that_comes_to_life_keeps_its_number() {
     let mut w = World::new(1);
