@@ -23,6 +23,8 @@ enum Step {
     LoseAfter(usize),
     RestartVpp,
     RestartAgent,
+    /// Every watcher lists again, and the change stream starts anew.
+    Relist,
     Fates(Vec<usize>),
     Wait,
 }
@@ -81,6 +83,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0..6usize).prop_map(Step::LoseAfter),
         1 => Just(Step::RestartVpp),
         1 => Just(Step::RestartAgent),
+        1 => Just(Step::Relist),
         2 => prop::collection::vec(0..4usize, 1..6).prop_map(Step::Fates),
         1 => Just(Step::Wait),
     ]
@@ -139,6 +142,7 @@ fn apply(world: &mut World, step: &Step) {
             assert_eq!(deletes.count(), 0, "nothing is deleted before the RIB has converged");
             world.converge();
         }
+        Step::Relist => world.relist(),
         Step::Fates(fates) => world.fates.extend(fates.iter().filter_map(|fate| match fate {
             0 => Some(Fate::Retry),
             1 => Some(Fate::Unanswered),
@@ -154,19 +158,74 @@ fn apply(world: &mut World, step: &Step) {
     }
 }
 
+/// A world that has come through these steps, before it comes to rest.
+fn after(steps: &[Step]) -> World {
+    let mut world = World::new();
+    world.cluster.nodes.insert(NodeName::from(ME), own(0).unwrap());
+    world.connect();
+    world.list();
+    world.converge();
+    for step in steps {
+        apply(&mut world, step);
+    }
+    world
+}
+
+/// What a short life of a node asks of VPP: tunnels come, change and go.
+const LIFE: [Step; 9] = [
+    Step::Pool(0, Some(1)),
+    Step::Pool(1, Some(2)),
+    Step::Block(0, Some(0)),
+    Step::Route(0, Some(1)),
+    Step::Route(2, Some(4)),
+    Step::Route(7, Some(5)),
+    Step::Work(8),
+    Step::Route(0, Some(2)),
+    Step::Route(2, Some(0)),
+];
+
+/// Something goes wrong after each single operation, in every way.
+#[test]
+fn interrupted_after_each_operation() {
+    let calm = World::undisturbed(after(&LIFE).cluster);
+    let mut total = 0;
+    for what in [Step::RestartAgent, Step::RestartVpp, Step::LoseAfter(0), Step::Relist] {
+        for operations in 0.. {
+            let mut world = World::new();
+            world.window = 1;
+            world.cluster.nodes.insert(NodeName::from(ME), own(0).unwrap());
+            world.connect();
+            world.list();
+            world.converge();
+            for step in LIFE.iter().filter(|step| !matches!(step, Step::Work(_))) {
+                apply(&mut world, step);
+                for _ in 0..3 {
+                    if world.log.len() < operations {
+                        world.step(usize::MAX);
+                    }
+                }
+            }
+            while world.log.len() < operations && world.step(usize::MAX) {}
+            if world.log.len() < operations {
+                assert!(operations > 20, "too short a life: {operations}");
+                break;
+            }
+            apply(&mut world, &what);
+            world.settle();
+            assert_eq!(world.vpp.canonical(), calm.vpp.canonical(), "{what:?} after {operations} operations");
+            assert_eq!(world.speaker, calm.speaker, "{what:?} after {operations} operations");
+            total += 1;
+        }
+    }
+    assert!(total > 80, "{total}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 20_000, ..ProptestConfig::default() })]
 
     #[test]
     fn the_end_does_not_depend_on_the_way(steps in prop::collection::vec(step(), 1..60)) {
-        let mut world = World::new();
-        world.cluster.nodes.insert(NodeName::from(ME), own(0).unwrap());
-        world.connect();
-        world.list();
-        world.converge();
-        for step in &steps {
-            apply(&mut world, step);
-        }
+        let mut world = after(&steps);
         world.fates.clear();
         world.settle();
         prop_assert!(world.engine.status().ready(), "{:?}", world.engine.status());
@@ -187,5 +246,11 @@ proptest! {
             .filter(|action| !matches!(action, VppAction::Dump | VppAction::SetGso { .. }))
             .collect();
         prop_assert_eq!(again, Vec::<&VppAction>::new());
+    }
+    #[test]
+    fn the_same_events_have_the_same_effects(steps in prop::collection::vec(step(), 1..40)) {
+        let (one, other) = (after(&steps), after(&steps));
+        prop_assert_eq!(one.log, other.log);
+        prop_assert_eq!(one.commands, other.commands);
     }
 }

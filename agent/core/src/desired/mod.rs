@@ -15,5 +15,5 @@ mod store;
 
 pub use object::{BgpKey, BgpObject, IpipKey, ObjectKey, Owner, Path, Target, Uplink, VppKey, WayId};
 pub(crate) use paths::SetId;
-pub(crate) use prefix_map::PrefixMap;
+pub(crate) use prefix_map::{Lengths, PrefixMap};
 pub(crate) use store::{Actual, ObjectEntry, State, Store};

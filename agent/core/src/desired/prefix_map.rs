@@ -1,7 +1,7 @@
 //! A map keyed by prefix, in prefix order, that can list what lies inside a prefix. Each IP version has a tree of its
 //! own, so that an IPv4 key costs five bytes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
@@ -10,6 +10,13 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 pub(crate) struct PrefixMap<V> {
     v4: BTreeMap<Ipv4Net, V>,
     v6: BTreeMap<Ipv6Net, V>,
+}
+
+/// The prefix lengths that occur in a map, longest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lengths {
+    v4: Vec<u8>,
+    v6: Vec<u8>,
 }
 
 impl<V> Default for PrefixMap<V> {
@@ -81,17 +88,31 @@ impl<V> PrefixMap<V> {
         }
     }
 
-    /// The longest prefix that contains `inner`, itself included: one look-up for each length.
-    pub(crate) fn covering(&self, inner: &IpNet) -> Option<(IpNet, &V)> {
+    /// The longest prefix that contains `inner`, itself included: one look-up for each of `lengths`, which are all
+    /// lengths in the map, longest first.
+    pub(crate) fn covering(&self, inner: &IpNet, lengths: &Lengths) -> Option<(IpNet, &V)> {
         match inner {
-            IpNet::V4(net) => (0..=net.prefix_len()).rev().find_map(|length| {
-                let outer = Ipv4Net::new(net.addr(), length).map(|o| o.trunc()).ok()?;
-                self.v4.get(&outer).map(|value| (IpNet::V4(outer), value))
-            }),
-            IpNet::V6(net) => (0..=net.prefix_len()).rev().find_map(|length| {
-                let outer = Ipv6Net::new(net.addr(), length).map(|o| o.trunc()).ok()?;
-                self.v6.get(&outer).map(|value| (IpNet::V6(outer), value))
-            }),
+            IpNet::V4(net) => {
+                lengths.v4.iter().filter(|length| **length <= net.prefix_len()).find_map(|length| {
+                    let outer = Ipv4Net::new(net.addr(), *length).ok()?.trunc();
+                    self.v4.get(&outer).map(|value| (IpNet::V4(outer), value))
+                })
+            }
+            IpNet::V6(net) => {
+                lengths.v6.iter().filter(|length| **length <= net.prefix_len()).find_map(|length| {
+                    let outer = Ipv6Net::new(net.addr(), *length).ok()?.trunc();
+                    self.v6.get(&outer).map(|value| (IpNet::V6(outer), value))
+                })
+            }
+        }
+    }
+
+    /// The lengths of all prefixes, for [`PrefixMap::covering`].
+    pub(crate) fn lengths(&self) -> Lengths {
+        let descending = |lengths: BTreeSet<u8>| lengths.into_iter().rev().collect();
+        Lengths {
+            v4: descending(self.v4.keys().map(Ipv4Net::prefix_len).collect()),
+            v6: descending(self.v6.keys().map(Ipv6Net::prefix_len).collect()),
         }
     }
 
@@ -135,9 +156,10 @@ mod tests {
         assert_eq!(map.inside(&net("0.0.0.0/0")).len(), 6);
         assert_eq!(map.inside(&net("fd00::/8")), [net("fd00::/8"), net("fd00::/64")]);
         assert_eq!(map.inside(&net("255.255.255.255/32")), []);
-        assert_eq!(map.covering(&net("10.0.0.128/26")).map(|(n, _)| n), Some(net("10.0.0.0/24")));
-        assert_eq!(map.covering(&net("192.0.2.0/24")).map(|(n, _)| n), Some(net("0.0.0.0/0")));
-        assert_eq!(map.covering(&net("2001:db8::/32")), None);
+        let lengths = map.lengths();
+        assert_eq!(map.covering(&net("10.0.0.128/26"), &lengths).map(|(n, _)| n), Some(net("10.0.0.0/24")));
+        assert_eq!(map.covering(&net("192.0.2.0/24"), &lengths).map(|(n, _)| n), Some(net("0.0.0.0/0")));
+        assert_eq!(map.covering(&net("2001:db8::/32"), &lengths), None);
         assert_eq!((map.len(), map.is_empty()), (8, false));
     }
 }

@@ -15,7 +15,7 @@ use ipnet::IpNet;
 
 use super::Handler;
 use crate::config::Config;
-use crate::desired::{ObjectKey, Owner, Path, PrefixMap, WayId};
+use crate::desired::{Lengths, ObjectKey, Owner, Path, PrefixMap, WayId};
 use crate::effects::{Effects, Origin, VppEdit};
 use crate::event::Change;
 use crate::model::{
@@ -67,6 +67,7 @@ pub(crate) struct ConnectivityHandler {
     node: Option<Node>,
     pools: BTreeMap<PoolName, Pool>,
     carriages: PrefixMap<Carriage>,
+    lengths: Lengths,
     nodes_known: bool,
     pools_known: bool,
     /// Edits flow. They begin to when our node and all pools are known.
@@ -84,6 +85,7 @@ impl ConnectivityHandler {
             node: None,
             pools: BTreeMap::new(),
             carriages: PrefixMap::default(),
+            lengths: Lengths::default(),
             nodes_known: false,
             pools_known: false,
             open: false,
@@ -101,7 +103,7 @@ impl ConnectivityHandler {
     }
 
     fn carriage(&self, prefix: &IpNet) -> Carriage {
-        self.carriages.covering(prefix).map_or(Carriage::Flat, |(_, carriage)| *carriage)
+        self.carriages.covering(prefix, &self.lengths).map_or(Carriage::Flat, |(_, carriage)| *carriage)
     }
 
     fn put(&mut self, key: RouteKey, hops: &Arc<[Hop]>, fx: &mut Effects) {
@@ -314,13 +316,14 @@ impl ConnectivityHandler {
                 changed.insert(prefix);
             }
         }
+        self.lengths = carriages.lengths();
         self.carriages = carriages;
         self.carriage_changed(&changed, fx);
     }
 }
 
 /// Everything that must exist for a set of next hops.
-fn desired(carriage: Carriage, hops: &[Hop], node: &Node) -> Result<DesiredSet, Problem> {
+fn desired(carriage: Carriage, hops: &[Hop], node: &Node) -> Result<DesiredSet, Unserved> {
     let mut set = DesiredSet::default();
     let facts = Facts { node };
     for hop in hops {
@@ -332,23 +335,18 @@ fn desired(carriage: Carriage, hops: &[Hop], node: &Node) -> Result<DesiredSet, 
                 // A node without an address of the family has no subnet to cross; the route is good all the same.
                 Some(_) | None => &Flat,
             },
-            Carriage::Unsupported => return Err(Problem::Unsupported),
+            // The pool's own condition says so.
+            Carriage::Unsupported => return Ok(DesiredSet::default()),
         };
-        provider.desired(*hop, facts, &mut set).map_err(Problem::Unserved)?;
+        provider.desired(*hop, facts, &mut set)?;
     }
     Ok(set)
 }
 
-/// Why no provider serves a way.
-#[derive(Copy, Clone, Debug)]
-enum Problem {
-    Unserved(Unserved),
-    Unsupported,
-}
-
-fn condition(me: &NodeName, problem: Problem) -> Condition {
+/// What a node has to change so that a way can be used.
+fn condition(me: &NodeName, problem: Unserved) -> Condition {
     match problem {
-        Problem::Unserved(Unserved::NoLocalAddress(hop)) => {
+        Unserved::NoLocalAddress(hop) => {
             let family = if hop.is_ipv4() { "IPv4" } else { "IPv6" };
             Condition::error(
                 ObjectRef::new("Node", me.as_str()),
@@ -357,13 +355,38 @@ fn condition(me: &NodeName, problem: Problem) -> Condition {
                 format!("set the annotation to this node's {family} address and subnet length"),
             )
         }
-        Problem::Unsupported => Condition::error(
-            ObjectRef::new("IPPool", "(all with vxlanMode)"),
-            "spec.vxlanMode",
-            "VXLAN is not supported yet, so routes of this pool are not installed",
-            "use ipipMode, or no encapsulation",
-        ),
     }
+}
+
+/// What makes no sense about a pool, as far as carrying traffic goes.
+fn pool_conditions(name: &PoolName, pool: &Pool) -> Vec<Condition> {
+    let object = || ObjectRef::new("IPPool", name.as_str());
+    let (ipip, vxlan) = (pool.ipip != Encapsulation::Never, pool.vxlan != Encapsulation::Never);
+    let mut conditions = Vec::new();
+    if ipip && vxlan {
+        conditions.push(Condition::warning(
+            object(),
+            "spec.vxlanMode",
+            "ipipMode and vxlanMode exclude each other; IPIP is used",
+            "set one of them to Never",
+        ));
+    } else if vxlan {
+        conditions.push(Condition::error(
+            object(),
+            "spec.vxlanMode",
+            "VXLAN is not supported yet, so routes inside this pool are not installed",
+            "use ipipMode, or no encapsulation",
+        ));
+    }
+    if ipip && matches!(pool.cidr, IpNet::V6(_)) {
+        conditions.push(Condition::warning(
+            object(),
+            "spec.ipipMode",
+            "IPIP is meant for IPv4 pools; other nodes may not agree to it",
+            "set ipipMode to Never",
+        ));
+    }
+    conditions
 }
 
 fn subject(way: &Way) -> String {
@@ -432,6 +455,8 @@ impl Handler<Change<PoolName, Pool>> for ConnectivityHandler {
                 self.pools.remove(name);
             }
         }
+        let conditions = self.pools.iter().flat_map(|(name, pool)| pool_conditions(name, pool)).collect();
+        fx.conditions(Origin::Connectivity, "pools", conditions);
         self.pools_changed(fx);
         self.open_if_known(fx);
     }

@@ -22,7 +22,9 @@ use crate::config::{BgpMode, Config};
 use crate::desired::{BgpKey, BgpObject};
 use crate::effects::{BgpEdit, Effects, Origin};
 use crate::event::Change;
-use crate::model::{BgpConfig, BgpConfigName, Condition, DEFAULT_ASN, Node, NodeName, PeerName, PeerPort};
+use crate::model::{
+    BgpConfig, BgpConfigName, Condition, DEFAULT_ASN, Node, NodeName, ObjectRef, PeerName, PeerPort, PeerSpec,
+};
 use claims::{Claimant, Claims};
 use session::Compiled;
 
@@ -81,8 +83,9 @@ impl Cluster {
     }
 
     fn port_of(&self, node: &NodeName) -> PeerPort {
-        let own = self.configs.get(&BgpConfigName::Node(node.clone())).and_then(|config| config.listen_port);
-        own.or_else(|| self.default_config()?.listen_port).unwrap_or(PeerPort::BGP)
+        let port = |config: &BgpConfig| config.listen_port.filter(|port| port.0 != 0);
+        let own = self.configs.get(&BgpConfigName::Node(node.clone())).and_then(port);
+        own.or_else(|| port(self.default_config()?)).unwrap_or(PeerPort::BGP)
     }
 
     fn mesh(&self) -> bool {
@@ -194,6 +197,31 @@ impl PeerHandler {
         }
     }
 
+    /// What makes no sense about the configurations.
+    fn config_conditions(&self) -> Vec<Condition> {
+        let mut conditions = Vec::new();
+        for (name, config) in &self.cluster.configs {
+            let object = || ObjectRef::new("BGPConfiguration", name.object_name());
+            if config.listen_port == Some(PeerPort(0)) {
+                conditions.push(Condition::error(
+                    object(),
+                    "spec.listenPort",
+                    "nobody can listen on port 0; the field is taken as absent",
+                    "set a port from 1 to 65535",
+                ));
+            }
+            if *name == BgpConfigName::Default && config.mesh_password && self.cluster.mesh() {
+                conditions.push(Condition::error(
+                    object(),
+                    "spec.nodeMeshPassword",
+                    "passwords are not supported yet, so the mesh has no sessions",
+                    "remove nodeMeshPassword",
+                ));
+            }
+        }
+        conditions
+    }
+
     /// Who may claim something else because this node changed: itself in the mesh, and every object.
     fn concerned(&self, node: &NodeName) -> Vec<Claimant> {
         let peers = self.peers.keys().cloned().map(Claimant::Peer);
@@ -230,8 +258,8 @@ impl Handler<Change<NodeName, Node>> for PeerHandler {
     }
 }
 
-impl Handler<Change<PeerName, crate::model::PeerSpec>> for PeerHandler {
-    fn on(&mut self, _now: Instant, event: &Change<PeerName, crate::model::PeerSpec>, fx: &mut Effects) {
+impl Handler<Change<PeerName, PeerSpec>> for PeerHandler {
+    fn on(&mut self, _now: Instant, event: &Change<PeerName, PeerSpec>, fx: &mut Effects) {
         match event {
             Change::Resync(all) => {
                 self.peers_known = true;
@@ -267,17 +295,7 @@ impl Handler<Change<BgpConfigName, BgpConfig>> for PeerHandler {
                 self.cluster.configs.remove(name);
             }
         }
-        let secret =
-            self.cluster.default_config().is_some_and(|config| config.mesh_password) && self.cluster.mesh();
-        let conditions = secret.then(|| {
-            Condition::error(
-                crate::model::ObjectRef::new("BGPConfiguration", "default"),
-                "spec.nodeMeshPassword",
-                "passwords are not supported yet, so the mesh has no sessions",
-                "remove nodeMeshPassword",
-            )
-        });
-        fx.conditions(Origin::Peer, "BGPConfiguration default", conditions.into_iter().collect());
+        fx.conditions(Origin::Peer, "BGPConfiguration", self.config_conditions());
         self.everything(fx);
     }
 }

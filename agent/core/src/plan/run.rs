@@ -18,6 +18,9 @@ use crate::effects::VppEdit;
 use crate::event::{Dump, Generation, Interface, SwIfIndex, VppReply};
 use crate::model::RouteKey;
 
+/// An empty queue with more room than this gives its memory back.
+const ROOMY: usize = 4096;
+
 /// See the module's text.
 #[derive(Debug)]
 pub(crate) struct VppPlan {
@@ -38,6 +41,8 @@ pub(crate) struct VppPlan {
     replaying: bool,
     /// Interfaces as last seen, among which the uplink is looked for.
     interfaces: Vec<Interface>,
+    /// Touched keys being looked at; empty in between.
+    batch: Vec<VppKey>,
 }
 
 /// What is known of the connection.
@@ -69,6 +74,7 @@ impl VppPlan {
             may_delete: false,
             replaying: false,
             interfaces: Vec::new(),
+            batch: Vec::new(),
         }
     }
 
@@ -277,10 +283,15 @@ impl VppPlan {
     }
 
     fn drain_touched(&mut self) {
+        // The two lists change places, so that neither allocates again and again.
         while !self.store.touched.is_empty() {
-            for key in std::mem::take(&mut self.store.touched) {
-                self.touched(key);
+            std::mem::swap(&mut self.store.touched, &mut self.batch);
+            for at in 0..self.batch.len() {
+                if let Some(key) = self.batch.get(at).copied() {
+                    self.touched(key);
+                }
             }
+            self.batch.clear();
         }
     }
 
@@ -292,17 +303,23 @@ impl VppPlan {
             }
             return;
         }
-        self.with_state(&key, |_, attempts| *attempts = 0);
-        self.touch(key);
+        self.enqueue(key, true);
     }
 
     /// An entry is to be looked at.
     fn touch(&mut self, key: VppKey) {
+        self.enqueue(key, false);
+    }
+
+    fn enqueue(&mut self, key: VppKey, afresh: bool) {
         if self.link != Link::Running {
             return;
         }
         let mut queue = false;
-        self.with_state(&key, |state, _| {
+        self.with_state(&key, |state, attempts| {
+            if afresh {
+                *attempts = 0;
+            }
             queue = !matches!(state, State::Queued | State::InFlight);
             if queue {
                 *state = State::Queued;
@@ -381,7 +398,7 @@ impl VppPlan {
                 self.due_retries(now);
                 let full = out.len() + room;
                 while out.len() < full {
-                    let Some(key) = self.ready.iter_mut().find_map(VecDeque::pop_front) else { break };
+                    let Some(key) = self.next_ready() else { break };
                     if let Some(action) = self.look_at(key) {
                         let id = self.op_id();
                         let lender = lender_of(&action);
@@ -391,6 +408,16 @@ impl VppPlan {
                 }
             }
         }
+    }
+
+    fn next_ready(&mut self) -> Option<VppKey> {
+        let queue = self.ready.iter_mut().find(|queue| !queue.is_empty())?;
+        let key = queue.pop_front();
+        // A burst leaves a queue of its size behind.
+        if queue.is_empty() && queue.capacity() > ROOMY {
+            *queue = VecDeque::new();
+        }
+        key
     }
 
     fn due_retries(&mut self, now: Instant) {
@@ -416,7 +443,27 @@ impl VppPlan {
             Step::Wait(_) => State::Waiting,
             Step::Emit { .. } => State::InFlight,
         };
-        self.with_state(&key, |at, _| *at = state);
+        let mut target = None;
+        match key {
+            VppKey::Route(route) => {
+                if let Some(entry) = self.store.route_mut(&route) {
+                    entry.state = state;
+                    if let Step::Emit { leaving, .. } = step {
+                        entry.target = if leaving { SetId::NONE } else { entry.desired };
+                        target = Some(entry.target);
+                    }
+                }
+            }
+            VppKey::Object(object) => {
+                if let Some(entry) = self.store.objects.get_mut(&object) {
+                    entry.state = state;
+                    entry.leaving = matches!(step, Step::Emit { leaving: true, .. });
+                }
+            }
+        }
+        if let Some(target) = target {
+            self.store.hold(target);
+        }
         match step {
             Step::Settled | Step::Hold | Step::WaitForRoutes => None,
             Step::Forget => {
@@ -433,25 +480,7 @@ impl VppPlan {
                 self.waiting.entry(blocker).or_default().insert(key);
                 None
             }
-            Step::Emit { action, leaving } => {
-                match key {
-                    VppKey::Route(route) => {
-                        let target = self.store.route_mut(&route).map(|entry| {
-                            entry.target = if leaving { SetId::NONE } else { entry.desired };
-                            entry.target
-                        });
-                        if let Some(target) = target {
-                            self.store.hold(target);
-                        }
-                    }
-                    VppKey::Object(object) => {
-                        if let Some(entry) = self.store.objects.get_mut(&object) {
-                            entry.leaving = leaving;
-                        }
-                    }
-                }
-                Some(action)
-            }
+            Step::Emit { action, .. } => Some(action),
         }
     }
 

@@ -153,6 +153,21 @@ impl World {
         }
     }
 
+    /// Every source gives its complete list again; the change stream starts anew and tells everything in its replay.
+    pub fn relist(&mut self) {
+        let c = self.cluster.clone();
+        self.event(Event::Rib(RibEvent::Resync));
+        for (prefix, best) in &c.rib {
+            self.event(change(*prefix, Some(best)));
+        }
+        self.event(Event::Node(Change::Resync(c.nodes.into_iter().collect())));
+        self.event(Event::Pool(Change::Resync(c.pools.into_iter().collect())));
+        self.event(Event::Affinity(Change::Resync(c.affinities.into_iter().collect())));
+        self.event(Event::Peer(Change::Resync(c.peers.into_iter().collect())));
+        self.event(Event::BgpConfig(Change::Resync(c.configs.into_iter().collect())));
+        self.event(Event::Rib(RibEvent::Replayed));
+    }
+
     pub fn converge(&mut self) {
         for family in Family::ALL {
             self.event(Event::Rib(RibEvent::Converged(family)));

@@ -9,7 +9,7 @@ use bgp_core::command::{NextHopMode, PeerConfig, Policy};
 use bgp_core::session::RemoteAsn;
 
 use super::*;
-use crate::model::{NextHopChoice, PeerEndpoint, PeerSpec, SourceAddress};
+use crate::model::{NextHopChoice, PeerEndpoint, SourceAddress};
 
 /// A handler with what it has asked for.
 struct Bench {
@@ -441,4 +441,19 @@ fn a_mesh_that_asks_for_a_password_waits() {
     bench.hear(&Change::<BgpConfigName, BgpConfig>::Delete(BgpConfigName::Default));
     assert_eq!(bench.keys(), ["192.0.2.2"]);
     assert_eq!(bench.reasons(), Vec::<String>::new());
+}
+
+#[test]
+fn port_zero_of_a_configuration_is_named_and_ignored() {
+    let mut bench = Bench::started(&[("a", v4("192.0.2.1/24")), ("b", v4("192.0.2.2/24"))]);
+    let name = BgpConfigName::Node(NodeName::from("b"));
+    bench.config(name, BgpConfig { listen_port: Some(PeerPort(0)), ..BgpConfig::default() });
+    assert_eq!(bench.keys(), ["192.0.2.2"]);
+    assert_eq!(
+        bench.reasons(),
+        [
+            "BGPConfiguration node.b spec.listenPort: nobody can listen on port 0; the field is taken as absent (set a \
+             port from 1 to 65535)"
+        ]
+    );
 }
