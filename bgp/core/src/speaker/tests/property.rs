@@ -1,6 +1,8 @@
 //! Whatever happens, in the end everyone has what everyone else said last.
 
 use super::*;
+use crate::command::{NextHopMode, Policy};
+use crate::policy::{Condition, Flow, PolicyDef, PrefixRange, StatementDef};
 use proptest::prelude::*;
 
 /// One thing that happens in a world of four: 0 and 1 originate, 2 passes on, 3 listens, 4 listens inside 2's AS.
@@ -13,6 +15,10 @@ enum Happening {
     Stall(usize, bool),
     Cut(usize, bool),
     Refresh(usize),
+    /// 2 begins to keep a quarter of the prefixes to itself.
+    Policy(u32),
+    /// 2 configures a listener so that it belongs to another update group.
+    Move(usize, bool),
     Steps(usize),
     Settle,
     Wait(u64),
@@ -28,14 +34,40 @@ fn happening() -> impl Strategy<Value = Happening> {
         2 => (3usize..5, any::<bool>()).prop_map(|(node, on)| Stall(node, on)),
         1 => (0usize..5, any::<bool>()).prop_map(|(node, on)| Cut(node, on)),
         1 => (3usize..5).prop_map(Refresh),
+        1 => (0u32..4).prop_map(Policy),
+        1 => (3usize..5, any::<bool>()).prop_map(|(node, on)| Move(node, on)),
         4 => (1usize..20).prop_map(Steps),
         2 => Just(Settle),
         1 => (1u64..30).prop_map(Wait),
     ]
 }
 
+/// The `n`th quarter of the prefixes.
+fn quarter(n: u32) -> PrefixRange {
+    format!("10.0.{}.0/{} le 32", if n == 3 { 0 } else { n * 64 }, if n == 3 { 32 } else { 18 })
+        .parse()
+        .unwrap()
+}
+
+fn keep(range: PrefixRange) -> PolicyDef {
+    let statement =
+        StatementDef { when: vec![Condition::Prefix(vec![range])], apply: vec![], then: Flow::Reject };
+    PolicyDef { statements: vec![statement], default: crate::policy::Default::Accept }
+}
+
+/// 2 lets a listener listen.
+fn listen(world: &mut World, listener: usize, own: bool) {
+    let config = PeerConfig {
+        passive: true,
+        export: Policy::Named("out".into()),
+        next_hop: if own { NextHopMode::SelfAddress } else { NextHopMode::Default },
+        ..world.config(listener)
+    };
+    world.command(2, Command::PutPeer(key(listener), config));
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 3, ..ProptestConfig::default() })]
 
     #[test]
     fn in_the_end_all_tables_are_right(
@@ -46,6 +78,11 @@ proptest! {
             World::joined(&[65010, 65020, 65030, 65040, 65030], &[(0, 2), (1, 2), (3, 2), (4, 2)]);
         world.pull_octets = pull;
         let mut said = [BTreeMap::new(), BTreeMap::new()];
+        let mut kept = quarter(0);
+        world.command(2, Command::PutPolicy("out".into(), keep(kept)));
+        for listener in [3, 4] {
+            listen(&mut world, listener, false);
+        }
         for happening in happenings {
             match happening {
                 Happening::Originate(node, n, mark) => {
@@ -74,6 +111,11 @@ proptest! {
                 Happening::Refresh(node) => {
                     world.command(2, Command::ClearPeer(key(node), crate::command::Clear::SoftOut));
                 }
+                Happening::Policy(n) => {
+                    kept = quarter(n);
+                    world.command(2, Command::PutPolicy("out".into(), keep(kept)));
+                }
+                Happening::Move(node, on) => listen(&mut world, node, on),
                 Happening::Steps(count) => {
                     for step in 0..count {
                         world.step(step % 5);
@@ -95,9 +137,11 @@ proptest! {
         }
         let v4 = Family::Ipv4Unicast;
         prop_assert_eq!(world.best(2, v4), expected.clone());
-        prop_assert_eq!(world.best(4, v4), expected.clone(), "inside the AS");
+        let open: BTreeMap<_, _> =
+            expected.clone().into_iter().filter(|(prefix, _)| !kept.contains((*prefix).into())).collect();
+        prop_assert_eq!(world.best(4, v4), open.clone(), "inside the AS");
         let outside: BTreeMap<_, _> =
-            expected.iter().map(|(prefix, (mark, path))| (*prefix, (*mark, format!("65030 {path}")))).collect();
+            open.iter().map(|(prefix, (mark, path))| (*prefix, (*mark, format!("65030 {path}")))).collect();
         prop_assert_eq!(world.best(3, v4), outside.clone(), "outside");
         for (node, own) in [(0, "65010"), (1, "65020")] {
             let others: BTreeMap<_, _> = expected
