@@ -8,6 +8,7 @@ use vpp_wire::{Dump, Message, MessageTable, ParseError, Reply, Request};
 
 use crate::conn::Conn;
 use crate::error::CallError;
+use crate::link::farewell::Lifeline;
 use crate::notices::{Notices, Teller};
 use crate::outbox::{Answer, Outbox, Sink};
 use crate::pipeline::Pipeline;
@@ -21,6 +22,7 @@ pub(crate) struct Shared {
     /// Of the connection that is up, for [`Client::knows`].
     pub(crate) table: Mutex<Arc<MessageTable>>,
     pub(crate) closing: Notify,
+    pub(crate) lifeline: Lifeline,
     calls: Semaphore,
 }
 
@@ -59,6 +61,7 @@ impl Client {
             tally: Tally::default(),
             table: Mutex::default(),
             closing: Notify::new(),
+            lifeline: Lifeline::default(),
             calls: Semaphore::new(settings.window.requests()),
         });
         let (teller, notices) = Teller::new();
@@ -184,6 +187,13 @@ impl Client {
         let mut state = self.state.clone();
         // An error means that the task has ended, which is as good.
         let _ = state.wait_for(|state| matches!(state, ConnState::Closed)).await;
+    }
+
+    /// Takes leave at once, from any thread, blocking for less than half a second: for a panic hook, where
+    /// nothing will be awaited any more. Requests in flight are lost.
+    pub fn part(&self) {
+        self.shared().closing.notify_one();
+        self.shared().lifeline.part();
     }
 
     pub(crate) fn submit<R: Request>(&self, request: &R, to: Answer) {

@@ -3,7 +3,7 @@
 //! Reading goes on whatever writing does. A request is admitted when the window has room: only then it gets its id,
 //! the handle and its context, in the buffer where its caller encoded it, and only admitted bytes are written.
 
-mod farewell;
+pub(crate) mod farewell;
 mod handshake;
 
 use std::io::ErrorKind;
@@ -70,6 +70,8 @@ pub(crate) struct Link {
     heard: Instant,
     /// The ping it has not answered.
     ping: Option<(Context, Instant)>,
+    /// Once the client is to close: until when what is in flight is waited for.
+    closing_until: Option<Instant>,
 }
 
 impl Link {
@@ -94,7 +96,9 @@ impl Link {
         let Some(stream) = self.stream.clone() else {
             return End::Broken(ConnectError::Closed);
         };
+        shared.lifeline.hold(&stream, self.handle);
         let served = self.serve(&stream, generation, settings, shared, teller).await;
+        shared.lifeline.release();
         drop(stream);
         match served {
             Ok(()) => {
@@ -103,7 +107,7 @@ impl Link {
             }
             Err(error) => {
                 self.abandon(&error);
-                End::Broken(error)
+                if self.closing_until.is_some() { End::Closing } else { End::Broken(error) }
             }
         }
     }
@@ -120,7 +124,6 @@ impl Link {
         let mut now = Instant::now();
         let mut armed = now + FAR;
         let mut alarm = std::pin::pin!(sleep_until(armed));
-        let mut closing_until: Option<Instant> = None;
         let mut turns = 0;
         loop {
             let read = self.read(stream)?;
@@ -129,7 +132,7 @@ impl Link {
                 self.dispatch(now + settings.deadline, generation, shared, teller)?;
             }
             self.expire(now, shared);
-            if let Some(until) = closing_until {
+            if let Some(until) = self.closing_until {
                 if self.window.is_idle() || now >= until {
                     return Ok(());
                 }
@@ -137,7 +140,7 @@ impl Link {
                 self.admit(now, generation, settings, shared);
             }
             self.check_alive(now, settings)?;
-            let wrote = self.write(stream)?;
+            let wrote = shared.lifeline.writing(|| (self.write(stream), self.written == self.admitted))?;
             if read || wrote {
                 turns += 1;
                 if turns % TURNS == 0 {
@@ -147,18 +150,18 @@ impl Link {
                 continue;
             }
             let wake = self.wake_at(settings);
-            let wake = closing_until.map_or(wake, |until| wake.min(until));
+            let wake = self.closing_until.map_or(wake, |until| wake.min(until));
             // An alarm that comes too early is harmless, so one that is set is only ever moved to an earlier time.
             if wake < armed || armed <= now {
                 armed = wake;
                 alarm.as_mut().reset(armed);
             }
             let wants_write = self.written < self.admitted;
-            let wants_more = closing_until.is_none() && self.staged.entries.is_empty() && !wants_write;
+            let wants_more = self.closing_until.is_none() && self.staged.entries.is_empty() && !wants_write;
             tokio::select! {
                 biased;
-                () = shared.closing.notified(), if closing_until.is_none() => {
-                    closing_until = Some(Instant::now() + settings.farewell);
+                () = shared.closing.notified(), if self.closing_until.is_none() => {
+                    self.closing_until = Some(Instant::now() + settings.farewell);
                     self.staged.bytes.truncate(self.admitted);
                     self.staged.entries.clear();
                     shared.outbox.close();

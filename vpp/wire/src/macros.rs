@@ -147,9 +147,9 @@ macro_rules! wire_struct {
 }
 
 /// The messages of one API module: `kind Name "vpp_name" crc (=> Answer) { fields }`. Kinds are `request`,
-/// `dump`, `reply`, `details`, `notice`, and for the exceptions `hello` (`sockclnt_create`), `greeting` (a reply
-/// with an echoed handle and no return value), `echo_reply` and `echo_details`. A variable part comes last, behind
-/// `..`: an array as in `wire_struct!`, or a struct that ends in one.
+/// `dump`, `reply`, `details`, `notice`, and for the exceptions `hello` (`sockclnt_create`), `plain_reply` (no return
+/// value), `greeting` (neither, and an echoed handle), `echo_reply` and `echo_details` (an echoed handle). A variable
+/// part comes last, behind `..`: an array as in `wire_struct!`, or a struct that ends in one.
 macro_rules! messages {
     ($( $(#[$meta:meta])* $kind:ident $name:ident $text:literal $crc:literal $( => $answer:ident )? {
         $( $(#[$fmeta:meta])* $fvis:vis $field:ident : $ftype:ty, )*

@@ -40,6 +40,7 @@ impl Link {
             overdue_at: now + FAR,
             heard: now,
             ping: None,
+            closing_until: None,
         };
         link.introduce(&settings.name).await?;
         let missing: Vec<_> =

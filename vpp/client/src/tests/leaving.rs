@@ -102,3 +102,41 @@ async fn a_runtime_that_goes_down_takes_leave() {
     peer.part().await;
     tokio::task::spawn_blocking(move || thread.join().unwrap()).await.unwrap();
 }
+
+/// As a panic hook does it: on a thread that panics, while the client's own thread goes on.
+#[tokio::test]
+async fn a_panic_takes_leave_from_its_own_thread() {
+    let vpp = Vpp::listen();
+    let (client, _notices, mut peer) = vpp.client(settings()).await;
+    let pipeline = client.pipeline::<u32, Retval>(1);
+    pipeline.submit(&request(1), 1).unwrap();
+    peer.expect("delete_loopback").await;
+    let parting = client.clone();
+    let thread = tokio::task::spawn_blocking(move || parting.part());
+    peer.expect("sockclnt_delete").await;
+    drop(peer);
+    thread.await.unwrap();
+    let mut completions = Vec::new();
+    pipeline.completions(&mut completions).await;
+    assert_eq!(completions[0].outcome, Err(CallError::Lost));
+    let mut state = client.state();
+    assert!(state.wait_for(|state| matches!(state, ConnState::Closed)).await.is_ok());
+    // A second time there is nothing to part from.
+    client.part();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_vpp_that_dies_while_the_client_closes_is_not_connected_to_again() {
+    let vpp = Vpp::listen();
+    let (client, _notices, mut peer) = vpp.client(settings()).await;
+    let (reply, ()) = tokio::join!(call(&client, 1), async {
+        peer.next().await.unwrap();
+        let ((), ()) = tokio::join!(client.close(), async {
+            tokio::task::yield_now().await;
+            drop(peer);
+        });
+    });
+    assert_eq!(reply.map(drop), Err(CallError::Lost));
+    assert!(matches!(*client.state().borrow(), ConnState::Closed));
+    assert_eq!(client.counters().connections, 1);
+}
