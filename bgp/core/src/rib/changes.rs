@@ -90,6 +90,9 @@ impl ChangeLog {
 
     /// Records a change of `id`, whose version was `old` and is already [`ChangeLog::next_seq`].
     pub(super) fn append(&mut self, id: u32, old: u64, dests: &impl Versions) {
+        if old > self.floor {
+            self.supersede(old, dests);
+        }
         self.last += 1;
         let seq = self.last;
         if self.readers == 0 {
@@ -97,10 +100,7 @@ impl ChangeLog {
             return;
         }
         if seq.is_multiple_of(CHUNK) {
-            self.close(seq / CHUNK - 1);
-        }
-        if old > self.floor {
-            self.supersede(old, dests);
+            self.close(seq / CHUNK - 1, dests);
         }
         self.open.entries.push(Entry { offset: (seq % CHUNK) as u32, id });
         self.open.live += 1;
@@ -247,13 +247,15 @@ impl ChangeLog {
     }
 
     /// Files the open chunk under `number` and starts a new one.
-    fn close(&mut self, number: u64) {
+    fn close(&mut self, number: u64, dests: &impl Versions) {
         if self.open.live == 0 {
             self.open.entries.clear();
             return;
         }
         let mut chunk = std::mem::take(&mut self.open);
-        chunk.entries.shrink_to_fit();
+        if chunk.is_worth_compacting() {
+            chunk.compact(number * CHUNK, dests);
+        }
         self.closed.insert(number, chunk);
         self.open.entries.reserve(CHUNK as usize);
     }
@@ -269,10 +271,8 @@ impl ChangeLog {
         chunk.live -= 1;
         if chunk.live == 0 {
             self.closed.remove(&number);
-        } else if chunk.entries.len() > WORTH_COMPACTING && chunk.live as usize * 2 < chunk.entries.len() {
-            let first = number * CHUNK;
-            chunk.entries.retain(|entry| dests.version(entry.id) == first + u64::from(entry.offset));
-            chunk.entries.shrink_to_fit();
+        } else if chunk.is_worth_compacting() {
+            chunk.compact(number * CHUNK, dests);
         }
     }
 
@@ -307,6 +307,16 @@ impl ChangeLog {
 }
 
 impl Chunk {
+    fn is_worth_compacting(&self) -> bool {
+        self.entries.len() > WORTH_COMPACTING && self.live as usize * 2 < self.entries.len()
+    }
+
+    /// Removes the stale entries; `first` is the chunk's first number.
+    fn compact(&mut self, first: u64, dests: &impl Versions) {
+        self.entries.retain(|entry| dests.version(entry.id) == first + u64::from(entry.offset));
+        self.entries.shrink_to_fit();
+    }
+
     /// The index of the first entry after what the cursor has passed; `first` is the chunk's first number.
     fn position(&self, cursor: &Cursor, first: u64) -> usize {
         let passed = |entry: &Entry| first + u64::from(entry.offset) <= cursor.passed;
@@ -318,3 +328,6 @@ impl Chunk {
         self.entries.partition_point(passed)
     }
 }
+
+#[cfg(test)]
+mod tests;
