@@ -8,7 +8,7 @@
 
 use crate::peer_key::PeerIx;
 use crate::policy::Learned;
-use crate::rib::{AttrId, DestId, Pages};
+use crate::rib::{AttrId, AttrStore, DestId, Pages};
 
 /// What was told of one destination.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -125,9 +125,22 @@ impl AdjOut {
         self.announced - u64::from(self.by_peer.get(member.index()).copied().unwrap_or(0))
     }
 
-    /// One more than the largest destination ever told of.
-    pub(crate) fn len(&self) -> usize {
-        self.entries.len()
+    /// Whether nothing is announced.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.announced == 0
+    }
+
+    /// Gives back the references of up to `budget` destinations, from `next` on, once nobody will ask again. True when
+    /// there are none left.
+    pub(crate) fn release_step(&self, next: &mut usize, budget: usize, attrs: &mut AttrStore) -> bool {
+        let end = self.entries.len().min(*next + budget);
+        for at in *next..end {
+            if let Some(told) = self.told(DestId::from_index(at)) {
+                attrs.release(told.attr, 1);
+            }
+        }
+        *next = end;
+        end == self.entries.len()
     }
 }
 
@@ -140,7 +153,6 @@ impl std::fmt::Debug for AdjOut {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rib::AttrStore;
     use bgp_wire::attr::AttrFacts;
 
     #[test]
@@ -169,7 +181,7 @@ mod tests {
         assert_eq!(out.told(dest(3)), from(1));
         assert_eq!(out.told(dest(4)), None);
         assert_eq!(out.told(dest(1 << 20)), None);
-        assert_eq!(out.len(), 2001);
+        assert!(!out.is_empty());
     }
 
     #[test]

@@ -255,3 +255,56 @@ pub(crate) fn canonical_form(group: &GroupKey, form: &Form, set: &AttrSet) -> Op
     let next_hop = write_section(&shown, form, set, &mut section)?;
     Some((section.four_octet, next_hop))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::{NextHopMode, Policy};
+    use bgp_wire::Asn;
+    use bgp_wire::attr::{AttrIter, Builder, Origin, code};
+
+    fn group(four_octet: bool) -> GroupKey {
+        let rules = Rules {
+            family: Family::Ipv4Unicast,
+            external: true,
+            local_asn: Asn(4_200_000_000),
+            four_octet,
+            max_message: 4096,
+            next_hop: NextHopMode::Default,
+            own: Some(NextHop::V4(Ipv4Addr::new(192, 0, 2, 1))),
+        };
+        GroupKey { rules, policy: Policy::Accept, alone: None }
+    }
+
+    #[test]
+    fn a_peer_without_long_as_numbers_gets_both_paths() {
+        let octets = Builder::new(Origin::Igp).prepend(Asn(65020), 1).build();
+        let set = AttrSet::new(&octets, None, Canonical(&octets).facts());
+        let form = Form { learned: Learned::External, edits: None };
+        let mut section = Section::default();
+        let codes =
+            |section: &Section| AttrIter::new(&section.bytes).map(|attr| attr.code).collect::<Vec<_>>();
+        write_section(&group(true), &form, &set, &mut section).unwrap();
+        assert_eq!(codes(&section), [code::ORIGIN, code::AS_PATH, code::NEXT_HOP]);
+        write_section(&group(false), &form, &set, &mut section).unwrap();
+        assert_eq!(codes(&section), [code::ORIGIN, code::AS_PATH, code::NEXT_HOP, code::AS4_PATH]);
+        let path = AttrIter::new(&section.bytes).nth(1).unwrap().value;
+        assert_eq!(path, [2, 2, 0x5b, 0xa0, 0xfd, 0xfc], "AS_TRANS stands for what does not fit");
+        let (shown, next_hop) = canonical_form(&group(false), &form, &set).unwrap();
+        assert_eq!(Canonical(&shown).as_path().to_string(), "4200000000 65020");
+        assert_eq!(next_hop.to_string(), "192.0.2.1");
+    }
+
+    #[test]
+    fn forms_without_edits_need_no_search() {
+        let mut forms = Forms::new();
+        let edited =
+            |med| Form { learned: Learned::Local, edits: Some(Edits { med: Some(med), ..Edits::default() }) };
+        assert_eq!(forms.number(Form { learned: Learned::Internal, edits: None }), 2);
+        assert_eq!((forms.number(edited(1)), forms.number(edited(2)), forms.number(edited(1))), (3, 4, 3));
+        assert_eq!(forms.form(4), Some(&edited(2)));
+        forms.clear();
+        assert_eq!(forms.form(3), None);
+        assert_eq!(forms.number(edited(2)), 3);
+    }
+}

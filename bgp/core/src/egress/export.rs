@@ -163,3 +163,6 @@ impl Missing {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,6 +9,8 @@
 //! walk is a pass over all destinations, or over that part of the change log that the member has missed: the group
 //! pins the log at the oldest chunk of its ring, so destinations that are gone stay known until everyone was told.
 //!
+//! What a group does with a batch of changes is in `batch.rs`, how members catch up in `walk.rs`.
+//!
 //! No member is told of a route that came from itself; chunks carry a scope for that.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -16,15 +18,15 @@ use std::collections::{BTreeMap, VecDeque};
 use bgp_wire::UpdateWriter;
 use bytes::{Bytes, BytesMut};
 
-use super::adj_out::{AdjOut, Origin, Told};
-use super::cx::{Cx, Filter, Form, Scratch, write_section};
+use super::adj_out::{AdjOut, Told};
+use super::cx::{Cx, Filter, Form};
 use super::export::Rules;
 use super::field::ExportKey;
-use super::queue::{Queue, RunKey, Scope};
-use super::ring::{Chunk, Ring};
+use super::queue::Queue;
+use super::ring::Ring;
 use crate::command::Policy;
 use crate::peer_key::{PeerIx, PeerKey};
-use crate::rib::{AttrStore, CursorId, DestId};
+use crate::rib::{CursorId, DestId};
 
 /// Every input of the export path beside the route itself. Peers of equal keys share a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,33 +42,37 @@ pub(crate) struct GroupKey {
 /// One update group of one family.
 #[derive(Debug)]
 pub(crate) struct Group {
-    key: GroupKey,
-    filter: Filter,
+    pub(super) key: GroupKey,
+    pub(super) filter: Filter,
     /// How far the group has followed the change log.
-    head: CursorId,
+    pub(super) head: CursorId,
     /// Pins the change log at the oldest chunk of the ring.
-    tail: CursorId,
-    tail_seq: u64,
+    pub(super) tail: CursorId,
+    pub(super) tail_seq: u64,
     /// A pass over all destinations that is under way, beside the log.
-    review: Option<Review>,
-    told: AdjOut,
-    ring: Ring,
-    members: BTreeMap<PeerIx, Member>,
-    in_ring: u32,
+    pub(super) review: Option<Review>,
+    pub(super) told: AdjOut,
+    pub(super) ring: Ring,
+    pub(super) members: BTreeMap<PeerIx, Member>,
+    /// How many members read the ring; the others walk.
+    pub(super) in_ring: u32,
     /// Members whose writers wait to be woken.
     idle: Vec<PeerIx>,
     /// Somebody waits for work that does not fit into a turn.
     busy: bool,
 }
 
+/// A pass over all destinations, which the change log does not show.
 #[derive(Debug)]
-struct Review {
-    next: usize,
-    why: Why,
+pub(super) struct Review {
+    /// The next destination.
+    pub(super) next: usize,
+    pub(super) why: Why,
 }
 
+/// Why a review goes on.
 #[derive(Debug)]
-enum Why {
+pub(super) enum Why {
     /// The group is new.
     New,
     /// The policy has changed; this one was in force before.
@@ -75,31 +81,35 @@ enum Why {
     Everything,
 }
 
+/// One peer.
 #[derive(Debug)]
-struct Member {
-    at: At,
+pub(super) struct Member {
+    pub(super) at: At,
     /// Chunks of its own, to be read before those of the ring.
-    own: VecDeque<(Bytes, u32)>,
+    pub(super) own: VecDeque<(Bytes, u32)>,
     refresh: bool,
     end_of_rib_owed: bool,
     idle: bool,
 }
 
+/// Where a member stands.
 #[derive(Copy, Clone, Debug)]
-enum At {
+pub(super) enum At {
     /// The next chunk of the ring.
     Ring(u64),
+    /// Catching up.
     Walk(Walk),
 }
 
+/// How a member catches up.
 #[derive(Copy, Clone, Debug)]
-struct Walk {
+pub(super) struct Walk {
     /// Where in the log the walk goes on after the pass.
-    cursor: CursorId,
+    pub(super) cursor: CursorId,
     /// The next destination of a pass over all of them; absent when the pass is over.
-    next: Option<usize>,
+    pub(super) next: Option<usize>,
     /// The member may have been told of routes that are not announced any more: the pass takes them back.
-    withdraw: bool,
+    pub(super) withdraw: bool,
 }
 
 /// What a peer takes along from one group to another.
@@ -129,9 +139,7 @@ pub(crate) enum Next {
 }
 
 /// Destinations looked at in one go.
-const STEP: usize = 2 * Queue::<u32>::CAPACITY;
-/// A chunk is cut when it has reached this many octets.
-const CHUNK: usize = if cfg!(test) { 1024 } else { 60 * 1024 };
+pub(super) const STEP: usize = 2 * Queue::<u32>::CAPACITY;
 
 /// Members.
 impl Group {
@@ -167,8 +175,8 @@ impl Group {
 
     /// Adds a peer that has been told nothing yet.
     pub(crate) fn join<K: ExportKey>(&mut self, peer: PeerIx, cx: &mut Cx<'_, K>) {
-        // Whoever is there before anything has been encoded reads everything from the ring.
-        let at = if self.ring.end() == 0 {
+        // Whoever is there before anything has been told reads everything from the ring.
+        let at = if self.ring.end() == 0 && self.told.is_empty() {
             self.in_ring += 1;
             At::Ring(0)
         } else {
@@ -206,7 +214,7 @@ impl Group {
         Some(Moved { cursor, end_of_rib_owed: member.end_of_rib_owed })
     }
 
-    /// Ends the group. What it had told is still counted in the attribute store: see [`release_step`].
+    /// Ends the group. What it had told is still counted in the attribute store: see [`AdjOut::release_step`].
     pub(crate) fn dissolve<K: ExportKey>(self, cx: &mut Cx<'_, K>) -> AdjOut {
         debug_assert!(self.members.is_empty(), "a group is dissolved under its members");
         cx.table.remove_cursor(self.head);
@@ -373,260 +381,4 @@ impl Group {
         UpdateWriter::new(&mut buffer, self.key.rules.encoding()).end_of_rib(self.key.rules.family);
         buffer.freeze()
     }
-
-    /// Takes the next batch of changes, encodes it and puts it into the ring. Says how many destinations were looked
-    /// at, at least 1.
-    fn advance<K: ExportKey>(&mut self, cx: &mut Cx<'_, K>) -> usize {
-        let log = cx.table.cursor_seq(self.head);
-        let unlogged = self.review.is_some();
-        let mut seen = 1;
-        while seen < STEP && !cx.scratch.queue.is_full() {
-            seen += 1;
-            if let Some(review) = &mut self.review {
-                if review.next < cx.table.len_ids() {
-                    let dest = DestId::from_index(review.next);
-                    review.next += 1;
-                    self.consider(dest, true, cx);
-                } else {
-                    self.review = None;
-                }
-            } else if let Some((_, dest)) = cx.table.next_change(self.head) {
-                self.consider(dest, false, cx);
-            } else {
-                break;
-            }
-        }
-        if self.in_ring > 0 {
-            self.encode(cx);
-            let mut chunks = std::mem::take(&mut cx.scratch.chunks);
-            for (bytes, messages, scope) in chunks.drain(..) {
-                cx.stats.encoded_octets += bytes.len() as u64;
-                self.ring.push(Chunk { bytes, messages, scope, log, unlogged }, self.in_ring);
-            }
-            cx.scratch.chunks = chunks;
-            self.drop_slow(cx);
-        } else {
-            cx.scratch.clear();
-        }
-        self.pin(cx);
-        seen
-    }
-
-    /// Compares what is true of a destination with what was told, and queues the difference.
-    #[inline]
-    fn consider<K: ExportKey>(&mut self, dest: DestId, review: bool, cx: &mut Cx<'_, K>) {
-        let told = self.told.told(dest);
-        let best = cx.best(dest);
-        if told.is_none() && best.is_none() {
-            return;
-        }
-        let key = cx.table.key(dest);
-        let want = best.and_then(|best| Some((best, cx.judge_in_batch(&self.filter, &self.key, key, best)?)));
-        match (told, want) {
-            (None, None) => {}
-            (Some(told), Some((best, form)))
-                if told == best && !(review && self.differs(key, told, form, cx)) => {}
-            (told, Some((best, form))) => {
-                let scope = self.all_but(best.origin);
-                cx.scratch.queue.push(RunKey { attr: Some(best.attr), form, scope }, key);
-                cx.attrs.retain(best.attr, 1);
-                if let Some(told) = told {
-                    // Who sent us the new route would keep the older one, of somebody else's, if it was not taken back.
-                    if told.origin.peer() != best.origin.peer()
-                        && let Scope::Except(peer) = scope
-                    {
-                        cx.scratch.queue.push(RunKey { scope: Scope::Only(peer), ..RunKey::WITHDRAW }, key);
-                    }
-                    cx.attrs.release(told.attr, 1);
-                }
-                self.told.set(dest, Some(best));
-            }
-            (Some(told), None) => {
-                cx.scratch.queue.push(RunKey { scope: self.all_but(told.origin), ..RunKey::WITHDRAW }, key);
-                cx.attrs.release(told.attr, 1);
-                self.told.set(dest, None);
-            }
-        }
-    }
-
-    /// Whether a review has to say again what was told already.
-    fn differs<K: ExportKey>(&self, key: K, told: Told, form: u32, cx: &Cx<'_, K>) -> bool {
-        match self.review.as_ref().map(|review| &review.why) {
-            None | Some(Why::New) => false,
-            Some(Why::Everything) => true,
-            Some(Why::Policy(old)) => {
-                cx.judge(old, &self.key, key, told).as_ref() != cx.scratch.forms.form(form)
-            }
-        }
-    }
-
-    /// Everyone in the group but the one that a route came from.
-    fn all_but(&self, origin: Origin) -> Scope {
-        match origin.peer() {
-            Some(peer) if self.members.contains_key(&peer) => Scope::Except(peer),
-            Some(_) | None => Scope::All,
-        }
-    }
-
-    /// Encodes the queued prefixes into `cx.scratch.chunks` and forgets them.
-    fn encode<K: ExportKey>(&mut self, cx: &mut Cx<'_, K>) {
-        let Scratch { queue, forms, buffer, chunks, section } = &mut *cx.scratch;
-        queue.sort();
-        let mut messages = 0;
-        let mut scope = Scope::All;
-        for n in 0..queue.runs() {
-            let key = queue.key(n);
-            if messages > 0 && (key.scope != scope || buffer.len() >= CHUNK) {
-                chunks.push((buffer.split().freeze(), messages, scope));
-                messages = 0;
-            }
-            scope = key.scope;
-            let mut writer = UpdateWriter::new(buffer, self.key.rules.encoding());
-            let Some(attr) = key.attr else {
-                messages += K::withdraw(&mut writer, queue.prefixes(n));
-                continue;
-            };
-            cx.stats.exports += 1;
-            let next_hop = forms
-                .form(key.form)
-                .and_then(|form| write_section(&self.key, form, cx.attrs.set(attr), section));
-            let written =
-                next_hop.map(|hop| K::announce(&mut writer, &section.bytes, hop, queue.prefixes(n)));
-            if let Some(Ok(count)) = written {
-                messages += count;
-                continue;
-            }
-            // It does not fit into a message, so nobody may go on believing what was told before.
-            messages += K::withdraw(&mut writer, queue.prefixes(n));
-            for dest in queue.prefixes(n).filter_map(|prefix| cx.table.find(prefix)) {
-                cx.stats.too_large += 1;
-                if self.told.told(dest).is_some_and(|told| told.attr == attr) {
-                    self.told.set(dest, None);
-                    cx.attrs.release(attr, 1);
-                }
-            }
-        }
-        if messages > 0 {
-            chunks.push((buffer.split().freeze(), messages, scope));
-        }
-        cx.scratch.clear();
-    }
-}
-
-/// Those who are behind.
-impl Group {
-    /// Goes on with a member's walk. Says how many destinations were looked at, at least 1.
-    fn walk<K: ExportKey>(&mut self, peer: PeerIx, cx: &mut Cx<'_, K>) -> usize {
-        let Some(At::Walk(mut walk)) = self.members.get(&peer).map(|member| member.at) else { return 1 };
-        // The group goes first, for three reasons. What a review does, the log does not show. Whoever takes things back
-        // must not take back what the group merely has not looked at yet. And of a destination that has changed again
-        // the log shows the last change only: if the group had not come to that one, and then found that it makes no
-        // difference, the walk would miss the one before.
-        if self.is_behind(cx) {
-            return self.advance(cx);
-        }
-        let mut seen = 1;
-        let mut caught_up = false;
-        while seen < STEP && !cx.scratch.queue.is_full() && !caught_up {
-            seen += 1;
-            match walk.next {
-                Some(at) if at < cx.table.len_ids() => {
-                    walk.next = Some(at + 1);
-                    self.repeat(peer, DestId::from_index(at), walk.withdraw, cx);
-                }
-                Some(_) => walk.next = None,
-                None => match cx.table.next_change(walk.cursor) {
-                    Some((_, dest)) => self.repeat(peer, dest, true, cx),
-                    None => caught_up = true,
-                },
-            }
-        }
-        self.encode(cx);
-        let end = self.ring.end();
-        if let Some(member) = self.members.get_mut(&peer) {
-            member.own.extend(cx.scratch.chunks.drain(..).map(|(bytes, messages, _)| (bytes, messages)));
-            member.at = if caught_up { At::Ring(end) } else { At::Walk(walk) };
-        }
-        if caught_up {
-            self.in_ring += 1;
-            cx.table.remove_cursor(walk.cursor);
-        }
-        seen
-    }
-
-    /// Queues what a member should know of a destination.
-    fn repeat<K: ExportKey>(&mut self, peer: PeerIx, dest: DestId, withdraw: bool, cx: &mut Cx<'_, K>) {
-        if !cx.table.is_live(dest) {
-            return;
-        }
-        let key = cx.table.key(dest);
-        let told = self.told.told(dest).filter(|told| told.origin.peer() != Some(peer));
-        let form = told.and_then(|told| Some((told, cx.judge_in_batch(&self.filter, &self.key, key, told)?)));
-        match form {
-            Some((told, form)) => {
-                let run = RunKey { attr: Some(told.attr), form, scope: Scope::All };
-                cx.scratch.queue.push(run, key);
-            }
-            None if withdraw => cx.scratch.queue.push(RunKey::WITHDRAW, key),
-            None => {}
-        }
-    }
-
-    /// Takes members off the ring that hold up more than it may keep. They read on in the log.
-    fn drop_slow<K: ExportKey>(&mut self, cx: &mut Cx<'_, K>) {
-        while self.ring.is_over_limit() {
-            let first = self.ring.first();
-            let Self { members, ring, tail, review, .. } = self;
-            let next = (review.is_some() || ring.has_unlogged_from(first)).then_some(0);
-            let mut slow = 0;
-            for member in
-                members.values_mut().filter(|member| matches!(member.at, At::Ring(at) if at == first))
-            {
-                let cursor = cx.table.fork_cursor(*tail);
-                member.at = At::Walk(Walk { cursor, next, withdraw: true });
-                slow += 1;
-            }
-            cx.stats.fell_behind += slow;
-            for _ in 0..slow {
-                self.leave_ring(first, cx);
-            }
-            debug_assert!(slow > 0, "a chunk that nobody has to read is still there");
-        }
-    }
-
-    /// Counts a member out of the ring.
-    fn leave_ring<K: ExportKey>(&mut self, position: u64, cx: &mut Cx<'_, K>) {
-        self.in_ring -= 1;
-        self.ring.leave(position);
-        self.pin(cx);
-    }
-
-    /// Lets go of that part of the log that no chunk of the ring is from.
-    #[inline]
-    fn pin<K: ExportKey>(&mut self, cx: &mut Cx<'_, K>) {
-        let seq = self.ring.log().unwrap_or_else(|| cx.table.cursor_seq(self.head));
-        if seq != self.tail_seq {
-            self.tail_seq = seq;
-            cx.table.advance_cursor(self.tail, seq);
-        }
-    }
-}
-
-/// Gives back up to `budget` references of what a dissolved group had told, from destination `*next` on. True when
-/// there are none left.
-pub(crate) fn release_step(
-    told: &mut AdjOut,
-    next: &mut usize,
-    budget: usize,
-    attrs: &mut AttrStore,
-) -> bool {
-    let end = told.len().min(*next + budget);
-    for at in *next..end {
-        let dest = DestId::from_index(at);
-        if let Some(told) = told.told(dest) {
-            attrs.release(told.attr, 1);
-        }
-    }
-    *next = end;
-    end == told.len()
 }

@@ -1,6 +1,7 @@
 //! From best paths to messages: what each neighbour is told of the Loc-RIB (Adj-RIB-Out of RFC 4271 section 3.2).
 //!
-//! - `group`: update groups, where peers that are told the same share all work
+//! - `group`: update groups, where peers that are told the same share all work; `batch`: what they do with changes;
+//!   `walk`: how members catch up
 //! - `export`: what changes on the way out
 //! - `field`: where in an UPDATE a family's prefixes stand
 //! - `adj_out`: what has been told
@@ -13,6 +14,7 @@
 //! coalesce because writers pull), route reflection.
 
 mod adj_out;
+mod batch;
 mod cx;
 mod edit;
 mod export;
@@ -20,10 +22,11 @@ mod field;
 mod group;
 mod queue;
 mod ring;
+mod walk;
 
 pub(crate) use adj_out::{AdjOut, Told};
 pub(crate) use cx::{Cx, Filter, Form, Scratch, canonical_form};
 pub(crate) use edit::edit;
 pub(crate) use export::Rules;
 pub(crate) use field::ExportKey;
-pub(crate) use group::{Group, GroupKey, Moved, Next, release_step};
+pub(crate) use group::{Group, GroupKey, Moved, Next};

@@ -10,9 +10,7 @@ use smallvec::SmallVec;
 use super::neighbour::FamilyState;
 use super::state::Shared;
 use crate::command::Origination;
-use crate::egress::{
-    AdjOut, Cx, ExportKey, Filter, Form, Group, GroupKey, Moved, Next, Scratch, Told, edit, release_step,
-};
+use crate::egress::{AdjOut, Cx, ExportKey, Filter, Form, Group, GroupKey, Moved, Next, Scratch, Told, edit};
 use crate::peer_key::PeerIx;
 use crate::policy::{Edits, Learned, Route};
 use crate::rib::{
@@ -450,7 +448,7 @@ impl<K: ExportKey> FamilyRib<K> {
         let mut used = 0;
         if let Some((told, next)) = self.dissolved.last_mut() {
             let before = *next;
-            let done = release_step(told, next, budget, &mut shared.attrs);
+            let done = told.release_step(next, budget, &mut shared.attrs);
             used += *next - before;
             if done {
                 self.dissolved.pop();

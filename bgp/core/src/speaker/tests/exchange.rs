@@ -339,3 +339,91 @@ fn equal_inputs_give_equal_octets() {
     };
     assert!(run() == run());
 }
+
+#[test]
+fn a_connection_from_nobody_we_know_is_closed() {
+    let mut world = World::new(&[65010, 65020]);
+    let config = world.config(1);
+    world.command(0, Command::PutPeer(key(1), config));
+    world.settle();
+    assert!(world.nodes[1].conns.is_empty(), "1 does not expect 0");
+    assert_ne!(world.peer(0, 1).state, State::Established);
+}
+
+#[test]
+fn two_neighbours_at_one_address_are_told_apart_by_who_waits() {
+    let mut world = World::new(&[65010, 65020]);
+    let passive = PeerConfig { passive: true, ..world.config(0) };
+    for port in [179, 1790] {
+        world.command(1, Command::PutPeer(key(0).with_port(port), passive.clone()));
+    }
+    let config = world.config(1);
+    world.command(0, Command::PutPeer(key(1), config.clone()));
+    world.settle();
+    world.command(0, Command::PutPeer(key(1).with_port(1790), config));
+    world.settle();
+    let up = |world: &World| {
+        let peers = world.nodes[1].speaker.peers(world.now);
+        peers.iter().filter(|peer| peer.state == State::Established).count()
+    };
+    assert_eq!(up(&world), 2);
+}
+
+#[test]
+fn one_prefix_can_be_asked_for() {
+    let mut world = World::joined(&[65010, 65020], &[(0, 1)]);
+    for n in 0..10 {
+        world.originate(0, nth(n), marked(n));
+    }
+    world.settle();
+    let now = world.now;
+    let mut ask = |table, family, prefix| {
+        let query = RouteQuery { table, family, prefix: Some(prefix) };
+        let page = world.nodes[1].speaker.routes(now, &query, None, 10);
+        page.map(|page| page.routes.iter().map(shape).collect::<Vec<_>>())
+    };
+    assert_eq!(ask(RouteTable::LocRib, V4, nth(3)), Ok(vec![(3, "65010".into())]));
+    assert_eq!(ask(RouteTable::AdjRibIn(key(0)), V4, nth(3)), Ok(vec![(3, "65010".into())]));
+    assert_eq!(ask(RouteTable::AdjRibOut(key(0)), V4, nth(3)), Ok(vec![]));
+    assert_eq!(ask(RouteTable::LocRib, V4, nth(30)), Ok(vec![]));
+    let wrong = ask(RouteTable::LocRib, V6, nth(3)).unwrap_err();
+    assert_eq!(wrong.to_string(), "10.0.3.0/24 is not of family ipv6-unicast");
+    let unknown = ask(RouteTable::AdjRibIn(key(7)), V4, nth(3)).unwrap_err();
+    assert_eq!(unknown.to_string(), "no peer 192.0.2.8");
+}
+
+#[test]
+fn status_tells_what_was_agreed_and_counted() {
+    let mut world = World::joined(&[65010, 65020], &[(0, 1)]);
+    world.pass(Duration::from_secs(40));
+    let status = world.peer(0, 1);
+    assert_eq!(status.uptime, Some(Duration::from_secs(40)));
+    assert_eq!((status.local_asn, status.remote_asn), (Asn(65010), Some(Asn(65020))));
+    assert_eq!(status.remote_router_id, Some(RouterId(0xc000_0202)));
+    assert_eq!((status.applied_hold_time, status.applied_keepalive), (Some(90), Some(30)));
+    assert_eq!(status.negotiated, FamilySet::ALL);
+    assert_eq!((status.sent.open, status.received.open), (1, 1));
+    assert!(status.sent.keepalive >= 2 && status.received.keepalive >= 2);
+    assert_eq!((status.sent.update, status.received.update), (2, 2), "End-of-RIB of two families");
+    assert_eq!(status.local_capabilities, world.peer(1, 0).remote_capabilities);
+    assert!(status.local_capabilities.contains(&vec![1, 4, 0, 2, 0, 1]), "multiprotocol IPv6 unicast");
+    assert!(world.nodes[0].events.iter().any(|(peer, kind)| *peer == key(1) && *kind == PeerEventKind::Up));
+}
+
+#[test]
+fn silence_ends_a_session_and_unread_words_do_not() {
+    let mut world = World::joined(&[65010, 65020], &[(0, 1)]);
+    world.originate(1, nth(1), marked(1));
+    world.settle();
+    world.stall(0, 1, true);
+    world.pass(Duration::from_secs(89));
+    assert_eq!(world.peer(0, 1).state, State::Established);
+    let conn = *world.conns(0, 1).first().unwrap();
+    world.now += Duration::from_secs(1);
+    world.input(0, Input::Unread { conn });
+    world.input(0, Input::Tick);
+    assert_eq!(world.peer(0, 1).state, State::Established);
+    world.pass(Duration::from_secs(10));
+    assert_ne!(world.peer(0, 1).state, State::Established);
+    assert!(world.best(0, V4).is_empty());
+}

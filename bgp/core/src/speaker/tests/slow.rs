@@ -244,6 +244,29 @@ fn a_change_of_policy_while_someone_walks_is_told_right() {
 }
 
 #[test]
+fn who_joins_a_group_that_someone_moved_into_gets_everything() {
+    let mut world = World::new(&[65010, 65020, 65030, 65040]);
+    world.join(0, 1);
+    world.join(2, 1);
+    world.load();
+    fill(&mut world, 0..300, 0);
+    world.settle();
+    let own = |world: &World, other| {
+        let next_hop = crate::command::NextHopMode::SelfAddress;
+        Command::PutPeer(key(other), PeerConfig { passive: true, next_hop, ..world.config(other) })
+    };
+    let moved = own(&world, 2);
+    world.command(1, moved);
+    world.settle();
+    world.join(3, 1);
+    let same = own(&world, 3);
+    world.command(1, same);
+    world.settle();
+    assert_eq!(agreed(&mut world).len(), 300);
+    assert_eq!(world.nodes[1].speaker.sizes().update_groups, 4, "0 and the two others, in two families");
+}
+
+#[test]
 fn prefixes_of_one_set_travel_together() {
     let mut world = World::joined(&[65010, 65020], &[(0, 1)]);
     let before = world.peer(0, 1).sent.update;

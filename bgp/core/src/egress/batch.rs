@@ -1,0 +1,155 @@
+//! What an update group does with a batch of changes: compare what is true with what was told, and encode the
+//! difference.
+
+use bgp_wire::UpdateWriter;
+
+use super::adj_out::{Origin, Told};
+use super::cx::{Cx, Scratch, write_section};
+use super::field::ExportKey;
+use super::group::{Group, STEP, Why};
+use super::queue::{RunKey, Scope};
+use super::ring::Chunk;
+use crate::rib::DestId;
+
+/// A chunk is cut when it has reached this many octets.
+const CHUNK: usize = if cfg!(test) { 1024 } else { 60 * 1024 };
+
+impl Group {
+    /// Takes the next batch of changes, encodes it and puts it into the ring. Says how many destinations were looked
+    /// at, at least 1.
+    pub(super) fn advance<K: ExportKey>(&mut self, cx: &mut Cx<'_, K>) -> usize {
+        let log = cx.table.cursor_seq(self.head);
+        let unlogged = self.review.is_some();
+        let mut seen = 1;
+        while seen < STEP && !cx.scratch.queue.is_full() {
+            seen += 1;
+            if let Some(review) = &mut self.review {
+                if review.next < cx.table.len_ids() {
+                    let dest = DestId::from_index(review.next);
+                    review.next += 1;
+                    self.consider(dest, true, cx);
+                } else {
+                    self.review = None;
+                }
+            } else if let Some((_, dest)) = cx.table.next_change(self.head) {
+                self.consider(dest, false, cx);
+            } else {
+                break;
+            }
+        }
+        if self.in_ring > 0 {
+            self.encode(cx);
+            let mut chunks = std::mem::take(&mut cx.scratch.chunks);
+            for (bytes, messages, scope) in chunks.drain(..) {
+                cx.stats.encoded_octets += bytes.len() as u64;
+                self.ring.push(Chunk { bytes, messages, scope, log, unlogged }, self.in_ring);
+            }
+            cx.scratch.chunks = chunks;
+            self.drop_slow(cx);
+        } else {
+            cx.scratch.clear();
+        }
+        self.pin(cx);
+        seen
+    }
+
+    /// Compares what is true of a destination with what was told, and queues the difference.
+    #[inline]
+    fn consider<K: ExportKey>(&mut self, dest: DestId, review: bool, cx: &mut Cx<'_, K>) {
+        let told = self.told.told(dest);
+        let best = cx.best(dest);
+        if told.is_none() && best.is_none() {
+            return;
+        }
+        let key = cx.table.key(dest);
+        let want = best.and_then(|best| Some((best, cx.judge_in_batch(&self.filter, &self.key, key, best)?)));
+        match (told, want) {
+            (None, None) => {}
+            (Some(told), Some((best, form)))
+                if told == best && !(review && self.differs(key, told, form, cx)) => {}
+            (told, Some((best, form))) => {
+                let scope = self.all_but(best.origin);
+                cx.scratch.queue.push(RunKey { attr: Some(best.attr), form, scope }, key);
+                cx.attrs.retain(best.attr, 1);
+                if let Some(told) = told {
+                    // Who sent us the new route would keep the older one, of somebody else's, if it was not taken back.
+                    if told.origin.peer() != best.origin.peer()
+                        && let Scope::Except(peer) = scope
+                    {
+                        cx.scratch.queue.push(RunKey { scope: Scope::Only(peer), ..RunKey::WITHDRAW }, key);
+                    }
+                    cx.attrs.release(told.attr, 1);
+                }
+                self.told.set(dest, Some(best));
+            }
+            (Some(told), None) => {
+                cx.scratch.queue.push(RunKey { scope: self.all_but(told.origin), ..RunKey::WITHDRAW }, key);
+                cx.attrs.release(told.attr, 1);
+                self.told.set(dest, None);
+            }
+        }
+    }
+
+    /// Whether a review has to say again what was told already.
+    fn differs<K: ExportKey>(&self, key: K, told: Told, form: u32, cx: &Cx<'_, K>) -> bool {
+        match self.review.as_ref().map(|review| &review.why) {
+            None | Some(Why::New) => false,
+            Some(Why::Everything) => true,
+            Some(Why::Policy(old)) => {
+                cx.judge(old, &self.key, key, told).as_ref() != cx.scratch.forms.form(form)
+            }
+        }
+    }
+
+    /// Everyone in the group but the one that a route came from.
+    fn all_but(&self, origin: Origin) -> Scope {
+        match origin.peer() {
+            Some(peer) if self.members.contains_key(&peer) => Scope::Except(peer),
+            Some(_) | None => Scope::All,
+        }
+    }
+
+    /// Encodes the queued prefixes into `cx.scratch.chunks` and forgets them.
+    pub(super) fn encode<K: ExportKey>(&mut self, cx: &mut Cx<'_, K>) {
+        let Scratch { queue, forms, buffer, chunks, section } = &mut *cx.scratch;
+        queue.sort();
+        let mut messages = 0;
+        let mut scope = Scope::All;
+        for n in 0..queue.runs() {
+            let key = queue.key(n);
+            if messages > 0 && (key.scope != scope || buffer.len() >= CHUNK) {
+                chunks.push((buffer.split().freeze(), messages, scope));
+                messages = 0;
+            }
+            scope = key.scope;
+            let mut writer = UpdateWriter::new(buffer, self.key.rules.encoding());
+            let Some(attr) = key.attr else {
+                messages += K::withdraw(&mut writer, queue.prefixes(n));
+                continue;
+            };
+            cx.stats.exports += 1;
+            let next_hop = forms
+                .form(key.form)
+                .and_then(|form| write_section(&self.key, form, cx.attrs.set(attr), section));
+            let written =
+                next_hop.map(|hop| K::announce(&mut writer, &section.bytes, hop, queue.prefixes(n)));
+            if let Some(Ok(count)) = written {
+                messages += count;
+                continue;
+            }
+            // It does not fit into a message, so nobody may go on believing what was told before.
+            messages += K::withdraw(&mut writer, queue.prefixes(n));
+            for dest in queue.prefixes(n).filter_map(|prefix| cx.table.find(prefix)) {
+                cx.stats.too_large += 1;
+                if self.told.told(dest).is_some_and(|told| told.attr == attr) {
+                    self.told.set(dest, None);
+                    cx.attrs.release(attr, 1);
+                }
+            }
+        }
+        if messages > 0 {
+            chunks.push((buffer.split().freeze(), messages, scope));
+        }
+        cx.scratch.clear();
+    }
+}

@@ -1,0 +1,139 @@
+//! What changes on the way out, rule by rule.
+
+use super::*;
+use bgp_wire::RouterId;
+use bgp_wire::attr::{Builder, Canonical, Community, Origin};
+
+const EXTERNAL: bool = true;
+
+fn rules(external: bool) -> Rules {
+    Rules {
+        family: Family::Ipv4Unicast,
+        external,
+        local_asn: Asn(65010),
+        four_octet: true,
+        max_message: 4096,
+        next_hop: NextHopMode::Default,
+        own: Some(NextHop::V4(Ipv4Addr::new(192, 0, 2, 1))),
+    }
+}
+
+fn codes(octets: &[u8]) -> Vec<u8> {
+    AttrIter::new(octets).map(|attr| attr.code).collect()
+}
+
+fn written(rules: &Rules, canonical: &[u8], learned: Learned, policy_med: bool) -> Vec<u8> {
+    let mut out = Vec::new();
+    let next_hop = rules.next_hop(learned, false, Some(NextHop::V4(Ipv4Addr::new(198, 51, 100, 7))));
+    rules.write(canonical, learned, policy_med, next_hop, &mut out);
+    assert!(codes(&out).is_sorted(), "codes ascend");
+    out
+}
+
+fn full() -> Vec<u8> {
+    let mut builder = Builder::new(Origin::Egp);
+    builder
+        .prepend(Asn(65020), 1)
+        .med(Some(7))
+        .local_pref(Some(200))
+        .add_communities([Community::new(1, 1)])
+        .originator(Some(RouterId(9)))
+        .prepend_cluster(RouterId(8));
+    builder.build()
+}
+
+#[test]
+fn to_an_external_peer() {
+    let out = written(&rules(EXTERNAL), &full(), Learned::Internal, false);
+    assert_eq!(codes(&out), [code::ORIGIN, code::AS_PATH, code::NEXT_HOP, code::COMMUNITIES]);
+    let set = Canonical(&out);
+    assert_eq!(set.as_path().to_string(), "65010 65020");
+    assert_eq!(set.attr(code::NEXT_HOP).unwrap().value, [192, 0, 2, 1], "ourselves");
+    for (learned, policy_med) in [(Learned::Local, false), (Learned::External, true)] {
+        let out = written(&rules(EXTERNAL), &full(), learned, policy_med);
+        assert_eq!(Canonical(&out).med(), Some(7), "our own MED goes out");
+    }
+}
+
+#[test]
+fn to_an_internal_peer() {
+    let out = written(&rules(!EXTERNAL), &full(), Learned::External, false);
+    assert_eq!(codes(&out), [1, 2, 3, 4, 5, 8, 9, 10]);
+    let set = Canonical(&out);
+    assert_eq!(
+        (set.as_path().to_string().as_str(), set.med(), set.local_pref()),
+        ("65020", Some(7), Some(200))
+    );
+    assert_eq!(set.attr(code::NEXT_HOP).unwrap().value, [198, 51, 100, 7], "unchanged");
+    let plain = Builder::new(Origin::Igp).build();
+    assert_eq!(Canonical(&written(&rules(!EXTERNAL), &plain, Learned::Local, false)).local_pref(), Some(100));
+}
+
+#[test]
+fn what_is_missing_is_put_in_its_place() {
+    let bare = [0xc0, 8, 4, 0, 1, 0, 1];
+    let out = written(&rules(EXTERNAL), &bare, Learned::Local, false);
+    assert_eq!(codes(&out), [2, 3, 8]);
+    assert_eq!(Canonical(&out).as_path().to_string(), "65010");
+    assert_eq!(codes(&written(&rules(!EXTERNAL), &[], Learned::Local, false)), [2, 3, 5]);
+    let out =
+        written(&Rules { family: Family::Ipv6Unicast, ..rules(EXTERNAL) }, &bare, Learned::Local, false);
+    assert_eq!(codes(&out), [2, 8], "other families have their next hop in MP_REACH_NLRI");
+}
+
+#[test]
+fn a_path_grows_by_a_segment_where_the_first_cannot_take_it() {
+    let prepended = |path: &[u8]| {
+        let mut out = Vec::new();
+        rules(EXTERNAL).prepend(path, &mut out);
+        AttrIter::new(&out).next().unwrap().value.to_vec()
+    };
+    assert_eq!(prepended(&[]), [2, 1, 0, 0, 0xfd, 0xf2]);
+    assert_eq!(prepended(&[2, 1, 0, 0, 0, 7]), [2, 2, 0, 0, 0xfd, 0xf2, 0, 0, 0, 7]);
+    assert_eq!(prepended(&[1, 1, 0, 0, 0, 7]), [2, 1, 0, 0, 0xfd, 0xf2, 1, 1, 0, 0, 0, 7], "before a set");
+    let full = [&[2, 255][..], &[1; 255 * 4]].concat();
+    let longer = prepended(&full);
+    assert_eq!((longer.len(), &longer[..8]), (full.len() + 6, &[2, 1, 0, 0, 0xfd, 0xf2, 2, 255][..]));
+}
+
+#[test]
+fn the_next_hop_by_mode_source_and_family() {
+    let (own, theirs) = (rules(EXTERNAL).own, Some(NextHop::V4(Ipv4Addr::new(198, 51, 100, 7))));
+    let hop = |mode, external, learned, own_wanted, current| {
+        Rules { next_hop: mode, ..rules(external) }.next_hop(learned, own_wanted, current)
+    };
+    use NextHopMode::{Default, Keep, SelfAddress};
+    assert_eq!(hop(Default, true, Learned::External, false, theirs), own);
+    assert_eq!(hop(Default, true, Learned::Local, false, theirs), theirs, "one that was named");
+    assert_eq!(hop(Default, true, Learned::Local, false, None), own);
+    assert_eq!(hop(Default, false, Learned::External, false, theirs), theirs);
+    assert_eq!(hop(Default, false, Learned::External, true, theirs), own, "policy says so");
+    assert_eq!(hop(SelfAddress, false, Learned::External, false, theirs), own);
+    assert_eq!(hop(Keep, true, Learned::External, false, theirs), theirs);
+    let v6 = Rules { family: Family::Ipv6Unicast, ..rules(true) };
+    assert_eq!(v6.next_hop(Learned::External, false, theirs), None, "an IPv4 address cannot carry IPv6");
+    assert_eq!(Rules { own: None, ..rules(true) }.next_hop(Learned::External, false, theirs), None);
+}
+
+#[test]
+fn who_may_hear_of_what() {
+    let facts = |communities: &[Community]| {
+        let octets = Builder::new(Origin::Igp).add_communities(communities.iter().copied()).build();
+        Canonical(&octets).facts()
+    };
+    let plain = facts(&[]);
+    for learned in [Learned::Local, Learned::External, Learned::Internal] {
+        assert!(rules(EXTERNAL).admit(learned, &plain));
+        assert_eq!(rules(!EXTERNAL).admit(learned, &plain), learned != Learned::Internal);
+    }
+    for (community, outside, inside) in [
+        (Community::NO_EXPORT, false, true),
+        (Community::NO_EXPORT_SUBCONFED, false, true),
+        (Community::NO_ADVERTISE, false, false),
+        (Community::NO_PEER, true, true),
+    ] {
+        let facts = facts(&[community]);
+        assert_eq!(rules(EXTERNAL).admit(Learned::External, &facts), outside, "{community}");
+        assert_eq!(rules(!EXTERNAL).admit(Learned::External, &facts), inside, "{community}");
+    }
+}

@@ -1,0 +1,106 @@
+//! How members of an update group catch up that came late, asked again or fell off the ring.
+
+use super::cx::Cx;
+use super::field::ExportKey;
+use super::group::{At, Group, STEP, Walk};
+use super::queue::{RunKey, Scope};
+use crate::peer_key::PeerIx;
+use crate::rib::DestId;
+
+impl Group {
+    /// Goes on with a member's walk. Says how many destinations were looked at, at least 1.
+    pub(super) fn walk<K: ExportKey>(&mut self, peer: PeerIx, cx: &mut Cx<'_, K>) -> usize {
+        let Some(At::Walk(mut walk)) = self.members.get(&peer).map(|member| member.at) else { return 1 };
+        // The group goes first, for three reasons. What a review does, the log does not show. Whoever takes things back
+        // must not take back what the group merely has not looked at yet. And of a destination that has changed again
+        // the log shows the last change only: if the group had not come to that one, and then found that it makes no
+        // difference, the walk would miss the one before.
+        if self.is_behind(cx) {
+            return self.advance(cx);
+        }
+        let mut seen = 1;
+        let mut caught_up = false;
+        while seen < STEP && !cx.scratch.queue.is_full() && !caught_up {
+            seen += 1;
+            match walk.next {
+                Some(at) if at < cx.table.len_ids() => {
+                    walk.next = Some(at + 1);
+                    self.repeat(peer, DestId::from_index(at), walk.withdraw, cx);
+                }
+                Some(_) => walk.next = None,
+                None => match cx.table.next_change(walk.cursor) {
+                    Some((_, dest)) => self.repeat(peer, dest, true, cx),
+                    None => caught_up = true,
+                },
+            }
+        }
+        self.encode(cx);
+        let end = self.ring.end();
+        if let Some(member) = self.members.get_mut(&peer) {
+            member.own.extend(cx.scratch.chunks.drain(..).map(|(bytes, messages, _)| (bytes, messages)));
+            member.at = if caught_up { At::Ring(end) } else { At::Walk(walk) };
+        }
+        if caught_up {
+            self.in_ring += 1;
+            cx.table.remove_cursor(walk.cursor);
+        }
+        seen
+    }
+
+    /// Queues what a member should know of a destination.
+    fn repeat<K: ExportKey>(&mut self, peer: PeerIx, dest: DestId, withdraw: bool, cx: &mut Cx<'_, K>) {
+        if !cx.table.is_live(dest) {
+            return;
+        }
+        let key = cx.table.key(dest);
+        let told = self.told.told(dest).filter(|told| told.origin.peer() != Some(peer));
+        let form = told.and_then(|told| Some((told, cx.judge_in_batch(&self.filter, &self.key, key, told)?)));
+        match form {
+            Some((told, form)) => {
+                let run = RunKey { attr: Some(told.attr), form, scope: Scope::All };
+                cx.scratch.queue.push(run, key);
+            }
+            None if withdraw => cx.scratch.queue.push(RunKey::WITHDRAW, key),
+            None => {}
+        }
+    }
+
+    /// Takes members off the ring that hold up more than it may keep. They read on in the log.
+    pub(super) fn drop_slow<K: ExportKey>(&mut self, cx: &mut Cx<'_, K>) {
+        while self.ring.is_over_limit() {
+            let first = self.ring.first();
+            let Self { members, ring, tail, review, .. } = self;
+            let next = (review.is_some() || ring.has_unlogged_from(first)).then_some(0);
+            let mut slow = 0;
+            for member in
+                members.values_mut().filter(|member| matches!(member.at, At::Ring(at) if at == first))
+            {
+                let cursor = cx.table.fork_cursor(*tail);
+                member.at = At::Walk(Walk { cursor, next, withdraw: true });
+                slow += 1;
+            }
+            cx.stats.fell_behind += slow;
+            for _ in 0..slow {
+                self.leave_ring(first, cx);
+            }
+            debug_assert!(slow > 0, "a chunk that nobody has to read is still there");
+        }
+    }
+
+    /// Counts a member out of the ring.
+    pub(super) fn leave_ring<K: ExportKey>(&mut self, position: u64, cx: &mut Cx<'_, K>) {
+        self.in_ring -= 1;
+        self.ring.leave(position);
+        self.pin(cx);
+    }
+
+    /// Lets go of that part of the log that no chunk of the ring is from.
+    #[inline]
+    pub(super) fn pin<K: ExportKey>(&mut self, cx: &mut Cx<'_, K>) {
+        let seq = self.ring.log().unwrap_or_else(|| cx.table.cursor_seq(self.head));
+        if seq != self.tail_seq {
+            self.tail_seq = seq;
+            cx.table.advance_cursor(self.tail, seq);
+        }
+    }
+}
