@@ -182,7 +182,7 @@ impl Engine {
         loop {
             while let Some(event) = self.queue.pop_front() {
                 let mut fx = std::mem::take(&mut self.fx);
-                self.turn(now, &event, &mut fx);
+                self.turn(now, event, &mut fx);
                 self.apply(&mut fx);
                 self.fx = fx;
             }
@@ -194,43 +194,43 @@ impl Engine {
     }
 
     /// Who hears what, in order.
-    fn turn(&mut self, now: Instant, event: &Event, fx: &mut Effects) {
+    fn turn(&mut self, now: Instant, event: Event, fx: &mut Effects) {
         match event {
             Event::Node(change) => {
-                self.sources.nodes |= is_resync(change);
-                self.host.on(now, change, fx);
-                self.routing.on(now, change, fx);
-                self.peer.on(now, change, fx);
-                self.connectivity.on(now, change, fx);
+                self.sources.nodes |= is_resync(&change);
+                self.host.on(now, &change, fx);
+                self.routing.on(now, &change, fx);
+                self.peer.on(now, &change, fx);
+                self.connectivity.on(now, &change, fx);
             }
             Event::Peer(change) => {
-                self.sources.peers |= is_resync(change);
-                self.peer.on(now, change, fx);
+                self.sources.peers |= is_resync(&change);
+                self.peer.on(now, &change, fx);
             }
             Event::Pool(change) => {
-                self.sources.pools |= is_resync(change);
-                self.bgp.on(now, change, fx);
-                self.connectivity.on(now, change, fx);
+                self.sources.pools |= is_resync(&change);
+                self.bgp.on(now, &change, fx);
+                self.connectivity.on(now, &change, fx);
             }
             Event::Affinity(change) => {
-                self.sources.affinities |= is_resync(change);
-                self.routing.on(now, change, fx);
+                self.sources.affinities |= is_resync(&change);
+                self.routing.on(now, &change, fx);
             }
             Event::BgpConfig(change) => {
-                self.sources.bgp_configs |= is_resync(change);
-                self.peer.on(now, change, fx);
+                self.sources.bgp_configs |= is_resync(&change);
+                self.peer.on(now, &change, fx);
             }
             Event::Rib(event) => {
                 if let RibEvent::Converged(family) = event {
-                    self.converged.insert(*family);
+                    self.converged.insert(family);
                 }
-                self.bgp.on(now, event, fx);
+                self.bgp.on(now, &event, fx);
             }
-            Event::Connectivity(change) => self.connectivity.on(now, change, fx),
-            Event::Address(change) => self.routing.on(now, change, fx),
+            Event::Connectivity(change) => self.connectivity.on(now, &change, fx),
+            Event::Address(change) => self.routing.on(now, &change, fx),
             Event::Fault(change) => self.fault(change, fx),
             Event::Vpp(event) => self.vpp_event(now, event),
-            Event::Speaker(SpeakerEvent::Done(id, result)) => self.speaker.done(*id, result.clone()),
+            Event::Speaker(SpeakerEvent::Done(id, result)) => self.speaker.done(id, result),
             Event::Tick => {}
         }
     }
@@ -251,30 +251,30 @@ impl Engine {
         self.queue.append(&mut fx.then);
     }
 
-    fn fault(&mut self, change: &Change<Arc<str>, Vec<Condition>>, fx: &mut Effects) {
+    fn fault(&mut self, change: Change<Arc<str>, Vec<Condition>>, fx: &mut Effects) {
         match change {
             Change::Resync(all) => {
                 self.conditions.retain(|(origin, _), _| *origin != Origin::Watcher);
                 for (subject, conditions) in all {
-                    fx.conditions(Origin::Watcher, subject, conditions.clone());
+                    fx.conditions(Origin::Watcher, subject, conditions);
                 }
             }
             Change::Upsert(subject, conditions) => {
-                fx.conditions(Origin::Watcher, subject, conditions.clone());
+                fx.conditions(Origin::Watcher, subject, conditions);
             }
             Change::Delete(subject) => fx.conditions(Origin::Watcher, subject, Vec::new()),
         }
     }
 
-    fn vpp_event(&mut self, now: Instant, event: &VppEvent) {
+    fn vpp_event(&mut self, now: Instant, event: VppEvent) {
         let Some(vpp) = &mut self.vpp else { return };
         match event {
             VppEvent::Up(generation) => {
                 tracing::info!(generation = generation.0, "vpp connected");
-                vpp.up(now, *generation);
+                vpp.up(now, generation);
             }
-            VppEvent::Done(id, result) => vpp.done(now, *id, result.clone()),
-            VppEvent::Interfaces(interfaces) => vpp.interfaces(interfaces),
+            VppEvent::Done(id, result) => vpp.done(now, id, result),
+            VppEvent::Interfaces(interfaces) => vpp.interfaces(&interfaces),
             VppEvent::Lost => {
                 vpp.lost();
                 if self.forwarding == Forwarding::Ready {

@@ -12,7 +12,7 @@ pub mod desired;
 pub mod effects;
 mod engine;
 pub mod event;
-pub mod handler;
+mod handler;
 pub mod model;
 pub mod plan;
 mod provider;

@@ -1,7 +1,7 @@
 //! What shall exist in VPP and in the speaker, by key, and who wants it.
 //!
-//! [`object`] names what can be wanted. [`store`] holds what is wanted of VPP together with what VPP is known to hold:
-//! a route is one entry for both, so a hundred thousand of them cost little. [`owners`] decides between several who
+//! `object` names what can be wanted. `store` holds what is wanted of VPP together with what VPP is known to hold:
+//! a route is one entry for both, so a hundred thousand of them cost little. `owners` decides between several who
 //! want the same route.
 //!
 //! *Absent on purpose:* operations and their order (that is [`plan`](crate::plan)), and indices that VPP gave out as

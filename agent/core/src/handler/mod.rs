@@ -1,11 +1,11 @@
 //! Who decides what. A handler hears events, remembers what it needs, and answers with effects; it never waits, never
 //! calls another handler and never fails: what it cannot do becomes a condition on an object.
 //!
-//! - [`peer`]: which neighbours, their AS numbers and settings
-//! - [`bgp`]: pools to export policy; best paths to connectivity
-//! - [`routing`]: which prefixes this node originates
-//! - [`connectivity`]: destinations to objects of VPP
-//! - [`host`]: where VPP's uplink is to be found
+//! - `peer`: which neighbours, their AS numbers and settings
+//! - `bgp`: pools to export policy; best paths to connectivity
+//! - `routing`: which prefixes this node originates
+//! - `connectivity`: destinations to objects of VPP
+//! - `host`: where VPP's uplink is to be found
 //!
 //! Who hears which event is listed in `engine.rs`.
 
@@ -26,7 +26,7 @@ pub(crate) use peer::PeerHandler;
 pub(crate) use routing::RoutingHandler;
 
 /// A handler hears an event by implementing this for its payload.
-pub trait Handler<E> {
+pub(crate) trait Handler<E> {
     /// Takes the event in, and says what follows from it.
     fn on(&mut self, now: Instant, event: &E, fx: &mut Effects);
 }

@@ -1,8 +1,8 @@
 //! From what shall be to what is: operations for VPP and commands for the speaker.
 //!
-//! [`operation`] says what an executor is asked to do. [`order`] gives every object its rank and what it needs.
-//! [`diff`] looks at one entry of the store and says the next step. [`actual`] turns a dump into what is known of
-//! VPP. [`run`] is the reconciler of VPP as a value: what is ready, in flight, retried, blocked. [`speaker`] is the same for
+//! `operation` says what an executor is asked to do. `order` gives every object its rank and what it needs.
+//! `diff` looks at one entry of the store and says the next step. `actual` turns a dump into what is known of
+//! VPP. `run` is the reconciler of VPP as a value: what is ready, in flight, retried, blocked. `speaker` is the same for
 //! the speaker, which is simpler: it lives in this process and starts empty.
 //!
 //! *Absent on purpose:* waiting. The engine hands an operation over when the executor has a free slot, and hears of

@@ -1,8 +1,8 @@
 //! How a destination is reached once its next hop and its kind of encapsulation are known: pure functions from facts
 //! to objects.
 //!
-//! - [`flat`]: no encapsulation, a recursive route
-//! - [`ipip`]: an IP-in-IP tunnel to the next hop's node
+//! - `flat`: no encapsulation, a recursive route
+//! - `ipip`: an IP-in-IP tunnel to the next hop's node
 //!
 //! *Absent on purpose:* memory, order, deletion, repair. What a provider no longer lists goes by itself.
 
