@@ -1,4 +1,5 @@
 use super::*;
+use crate::log::{LogFormat, LogLevel};
 
 fn read(text: &str, variables: &[(&str, &str)]) -> (Option<Settings>, Vec<String>) {
     let mut draft = Draft::default();

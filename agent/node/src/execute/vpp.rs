@@ -198,13 +198,8 @@ impl VppExecutor {
                 self.up = Some(Up { client, pipeline, dump: None, look: None, look_again: false });
                 Some(Event::Vpp(VppEvent::Up(Generation(generation.number()))))
             }
-            ConnState::Connecting { last_error, attempt } => {
-                // Once per outage, not per attempt.
-                if let (Some(error), 0 | 1) = (last_error, attempt) {
-                    tracing::warn!(%error, "no connection to vpp; trying on");
-                }
-                self.up.take().map(|_| Event::Vpp(VppEvent::Lost))
-            }
+            // The client has logged why.
+            ConnState::Connecting { .. } => self.up.take().map(|_| Event::Vpp(VppEvent::Lost)),
             ConnState::Closed => {
                 self.up = None;
                 Some(Event::Vpp(VppEvent::Lost))

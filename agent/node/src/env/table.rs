@@ -1,0 +1,291 @@
+//! The table of settings: every key, every variable, what it may hold.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::{Draft, Mode, RouterIdChoice};
+use crate::log::{LogFormat, LogLevel};
+use crate::yaml::{Mistake, duration};
+
+type Set = fn(&mut Draft, &str) -> Result<(), Mistake>;
+
+/// One setting.
+pub(super) struct Row {
+    pub(super) key: &'static str,
+    pub(super) variables: &'static [&'static str],
+    pub(super) default: &'static str,
+    pub(super) help: &'static str,
+    pub(super) set: Set,
+}
+
+/// Every setting, with every variable that sets it.
+pub(super) const ROWS: &[Row] = &[
+    Row {
+        key: "node",
+        variables: &["NODENAME"],
+        default: "",
+        help: "name of this node; required",
+        set: |draft, text| set(&mut draft.node, non_empty(text, "the name of this node")),
+    },
+    Row {
+        key: "datastore",
+        variables: &["PEREGRINE_DATASTORE"],
+        default: "",
+        help: "directory:PATH, a folder of manifests as kubectl takes them, watched; required",
+        set: |draft, text| match text.strip_prefix("directory:") {
+            _ if text == "kubernetes" => {
+                Err(Mistake::Unsupported { remedy: "use directory:PATH, a folder of manifests" })
+            }
+            Some(path) if !path.is_empty() => set(&mut draft.manifests, Ok(path.into())),
+            _ => Err(value("directory:PATH", text)),
+        },
+    },
+    Row {
+        key: "namespace",
+        variables: &["NAMESPACE"],
+        default: "calico-vpp-dataplane",
+        help: "namespace of the Secrets with BGP passwords",
+        set: |draft, text| set(&mut draft.namespace, non_empty(text, "a namespace")),
+    },
+    Row {
+        key: "vpp.socket",
+        variables: &["PEREGRINE_VPP_SOCKET"],
+        default: "/var/run/vpp/vpp-api.sock",
+        help: "VPP's API socket; none: speak BGP only",
+        set: |draft, text| set(&mut draft.vpp, optional_path(text)),
+    },
+    Row {
+        key: "vpp.uplink",
+        variables: &["PEREGRINE_VPP_UPLINK"],
+        default: "",
+        help: "VPP interface of the node's address; found by the address when left out",
+        set: |draft, text| set(&mut draft.uplink, non_empty(text, "the name of an interface of VPP")),
+    },
+    Row {
+        key: "vpp.loss-grace",
+        variables: &["PEREGRINE_VPP_LOSS_GRACE"],
+        default: "5s",
+        help: "VPP away longer than this: own prefixes are withdrawn until it is replayed",
+        set: |draft, text| set(&mut draft.loss_grace, time(text)),
+    },
+    Row {
+        key: "vpp.info-file",
+        variables: &["PEREGRINE_VPP_INFO_FILE"],
+        default: "none",
+        help: "what VPP's manager wrote about uplinks; not read by this release, name the uplink instead",
+        set: |_, text| if text == "none" { Ok(()) } else { Err(Mistake::Unused) },
+    },
+    Row {
+        key: "bgp.mode",
+        variables: &["PEREGRINE_BGP_MODE", "CALICOVPP_BGP_SERVER_MODE"],
+        default: "dual-stack",
+        help: "dual-stack, v4-only or v6-only",
+        set: |draft, text| {
+            draft.mode = match text {
+                "dual-stack" | "dualStack" => Mode::DualStack,
+                "v4-only" | "v4Only" => Mode::V4Only,
+                "v6-only" | "v6Only" => Mode::V6Only,
+                _ => return Err(word(&["dual-stack", "v4-only", "v6-only"], text)),
+            };
+            Ok(())
+        },
+    },
+    Row {
+        key: "bgp.router-id",
+        variables: &["PEREGRINE_BGP_ROUTER_ID", "CALICO_ROUTER_ID"],
+        default: "the node's IPv4 address",
+        help: "BGP Identifier: a dotted quad, or hash: made of the node's name",
+        set: |draft, text| {
+            draft.router_id = match text {
+                "hash" => RouterIdChoice::Hash,
+                _ => match text.parse() {
+                    Ok(id) if id != Ipv4Addr::UNSPECIFIED => RouterIdChoice::Is(id),
+                    Ok(_) | Err(_) => return Err(value("a dotted quad such as 192.0.2.1, or hash", text)),
+                },
+            };
+            Ok(())
+        },
+    },
+    Row {
+        key: "bgp.route-priority",
+        variables: &["PEREGRINE_BGP_ROUTE_PRIORITY"],
+        default: "classic",
+        help: "classic: LOCAL_PREF 100 on the wire",
+        set: |_, text| match text {
+            "classic" => Ok(()),
+            "calico" => Err(Mistake::Unsupported { remedy: "use classic" }),
+            _ => Err(word(&["classic", "calico"], text)),
+        },
+    },
+    Row {
+        key: "bgp.require-policy",
+        variables: &["PEREGRINE_BGP_REQUIRE_POLICY"],
+        default: "false",
+        help: "an external neighbour without a policy exchanges nothing",
+        set: |_, text| only_false(text),
+    },
+    Row {
+        key: "bgp.enforce-first-as",
+        variables: &["PEREGRINE_BGP_ENFORCE_FIRST_AS"],
+        default: "false",
+        help: "an external neighbour's own AS must come first in its paths",
+        set: |_, text| only_false(text),
+    },
+    Row {
+        key: "api",
+        variables: &["PEREGRINE_API"],
+        default: "/var/run/peregrine/peregrine.sock",
+        help: "Unix socket that the query commands ask",
+        set: |draft, text| set(&mut draft.api, path(text)),
+    },
+    Row {
+        key: "state",
+        variables: &["PEREGRINE_STATE"],
+        default: "/var/lib/peregrine",
+        help: "folder for what must outlive a restart; made when absent",
+        set: |draft, text| set(&mut draft.state, path(text)),
+    },
+    Row {
+        key: "health",
+        variables: &["PEREGRINE_HEALTH"],
+        default: ":9090",
+        help: "address of /liveness, /readiness and /status; none turns it off",
+        set: |draft, text| set(&mut draft.health, listen(text)),
+    },
+    Row {
+        key: "metrics",
+        variables: &["PEREGRINE_METRICS"],
+        default: "none",
+        help: "address of /metrics",
+        set: |_, text| match listen(text)? {
+            None => Ok(()),
+            Some(_) => Err(Mistake::Unsupported { remedy: "use none" }),
+        },
+    },
+    Row {
+        key: "log.level",
+        variables: &["PEREGRINE_LOG_LEVEL", "CALICOVPP_LOG_LEVEL"],
+        default: "info",
+        help: "error, warn, info, debug or trace; changes live on SIGHUP",
+        set: |draft, text| {
+            let level = LogLevel::parse(text);
+            draft.log.level =
+                level.ok_or_else(|| word(&["error", "warn", "info", "debug", "trace"], text))?;
+            Ok(())
+        },
+    },
+    Row {
+        key: "log.format",
+        variables: &["PEREGRINE_LOG_FORMAT", "CALICOVPP_LOG_FORMAT"],
+        default: "text",
+        help: "text or json",
+        set: |draft, text| {
+            draft.log.format = match text {
+                "text" | "pretty" => LogFormat::Text,
+                "json" => LogFormat::Json,
+                _ => return Err(word(&["text", "json"], text)),
+            };
+            Ok(())
+        },
+    },
+    Row {
+        key: "features.srv6",
+        variables: &["PEREGRINE_FEATURES_SRV6"],
+        default: "false",
+        help: "segment routing over IPv6",
+        set: |_, text| only_false(text),
+    },
+    Row {
+        key: "features.multinet",
+        variables: &["PEREGRINE_FEATURES_MULTINET"],
+        default: "false",
+        help: "secondary networks",
+        set: |_, text| only_false(text),
+    },
+    Row {
+        key: "features.ipsec",
+        variables: &["PEREGRINE_FEATURES_IPSEC"],
+        default: "false",
+        help: "tunnels protected by IPsec",
+        set: |_, text| only_false(text),
+    },
+];
+
+/// Variables of the agent for Calico and VPP that hold JSON.
+pub(super) const JSON_VARIABLES: &[(&str, &str)] = &[
+    (
+        "CALICOVPP_FEATURE_GATES",
+        "srv6Enabled, multinetEnabled and ipsecEnabled as features.*; others are skipped",
+    ),
+    ("CALICOVPP_INITIAL_CONFIG", "healthCheckPort as health; others are skipped"),
+];
+
+/// Variables that manifests of the agent for Calico and VPP set and that mean nothing to this one.
+pub(super) const WITHOUT_EFFECT: &[&str] = &[
+    "CALICOVPP_BGP_LOG_LEVEL",
+    "CALICOVPP_CONFIG_TEMPLATE",
+    "CALICOVPP_DEBUG",
+    "CALICOVPP_GRACEFUL_SHUTDOWN_TIMEOUT",
+    "CALICOVPP_INTERFACES",
+    "CALICOVPP_IPSEC",
+    "CALICOVPP_IPSEC_IKEV2_PSK",
+    "CALICOVPP_SRV6",
+    "CALICOVPP_STATS_SOCKET",
+    "SERVICE_PREFIX",
+];
+
+fn set<T>(place: &mut Option<T>, value: Result<T, Mistake>) -> Result<(), Mistake> {
+    *place = Some(value?);
+    Ok(())
+}
+
+pub(super) fn value(wanted: &'static str, found: &str) -> Mistake {
+    Mistake::Value { wanted, found: found.to_owned() }
+}
+
+fn word(wanted: &'static [&'static str], found: &str) -> Mistake {
+    Mistake::Word { wanted, found: found.to_owned() }
+}
+
+fn non_empty(text: &str, wanted: &'static str) -> Result<String, Mistake> {
+    if text.trim().is_empty() { Err(value(wanted, text)) } else { Ok(text.to_owned()) }
+}
+
+fn path(text: &str) -> Result<PathBuf, Mistake> {
+    non_empty(text, "a path").map(PathBuf::from)
+}
+
+fn optional_path(text: &str) -> Result<Option<PathBuf>, Mistake> {
+    if text == "none" { Ok(None) } else { path(text).map(Some) }
+}
+
+fn time(text: &str) -> Result<Duration, Mistake> {
+    duration(text).ok_or_else(|| value("a time such as 5s, 1m30s or 250ms", text))
+}
+
+fn only_false(text: &str) -> Result<(), Mistake> {
+    match text {
+        "false" => Ok(()),
+        "true" => Err(Mistake::Unsupported { remedy: "leave it false" }),
+        _ => Err(value("true or false", text)),
+    }
+}
+
+/// `:9090` on all addresses, `ADDRESS:PORT`, or `none`.
+fn listen(text: &str) -> Result<Option<SocketAddr>, Mistake> {
+    match text {
+        "none" => Ok(None),
+        _ => match parse_listen(text) {
+            Some(address) => Ok(Some(address)),
+            None => Err(value("an address such as :9090 or 127.0.0.1:9090, or none", text)),
+        },
+    }
+}
+
+pub(super) fn parse_listen(text: &str) -> Option<SocketAddr> {
+    match text.strip_prefix(':') {
+        Some(port) => Some(SocketAddr::from(([0u16; 8], port.parse().ok()?))),
+        None => text.parse().ok(),
+    }
+}

@@ -1,0 +1,159 @@
+//! A neighbour, as JSON.
+
+use bgp_core::query::{FamilyStatus, PeerStatus};
+use bgp_core::session::State;
+use serde::{Deserialize, Serialize};
+
+use super::{afi_safi, nanoseconds};
+use crate::inspect::base64::base64;
+
+/// A neighbour.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub(crate) struct Peer {
+    /// The AS number we present.
+    pub(crate) local_asn: u32,
+    /// The neighbour's AS number; 0 where neither configuration nor OPEN told it.
+    pub(crate) peer_asn: u32,
+    /// Its address.
+    pub(crate) peer_address: String,
+    /// Its port.
+    pub(crate) peer_port: u16,
+    /// What its configuration calls it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) name: String,
+    /// `idle`, `connect`, `active`, `open_sent`, `open_confirm` or `established`; `unknown` for one that can't run.
+    pub(crate) session_state: String,
+    /// Why it is not established, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) state_reason: Option<String>,
+    /// Why the last session ended, or could not begin, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) last_error: Option<String>,
+    /// How long it has been established.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) uptime_nanoseconds: Option<u64>,
+    /// How often it became established.
+    pub(crate) established_transitions: u64,
+    /// Its families.
+    pub(crate) families: Vec<PeerFamily>,
+    /// ConnectRetryTime.
+    pub(crate) connect_retry_time_seconds: u64,
+    /// Hold time offered.
+    pub(crate) configured_hold_time_seconds: u16,
+    /// KEEPALIVE interval configured or derived.
+    pub(crate) configured_keep_alive_time_seconds: u16,
+    /// Hold time agreed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) applied_hold_time_seconds: Option<u16>,
+    /// KEEPALIVE interval in force.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) applied_keep_alive_time_seconds: Option<u16>,
+    /// TTL of an external session over several hops; 1 where it is directly connected.
+    pub(crate) ebgp_multihop_ttl: u8,
+    /// Graceful restart.
+    pub(crate) graceful_restart: GracefulRestart,
+    /// Whether segments are signed.
+    pub(crate) tcp_password_enabled: bool,
+    /// The neighbour's BGP Identifier.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) router_id: Option<String>,
+    /// Our end of the connection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) local_address: Option<String>,
+    /// Messages received.
+    pub(crate) messages_received: u64,
+    /// Messages sent.
+    pub(crate) messages_sent: u64,
+    /// Capabilities offered.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) local_capabilities: Vec<Capability>,
+    /// Capabilities received.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) remote_capabilities: Vec<Capability>,
+}
+
+/// One family of a neighbour.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub(crate) struct PeerFamily {
+    /// `ipv4` or `ipv6`.
+    pub(crate) afi: String,
+    /// `unicast`.
+    pub(crate) safi: String,
+    /// Prefixes received.
+    pub(crate) received: u64,
+    /// Those that import policy let in.
+    pub(crate) accepted: u64,
+    /// Prefixes announced.
+    pub(crate) advertised: u64,
+}
+
+/// Graceful restart of a neighbour.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub(crate) struct GracefulRestart {
+    /// Whether it is offered.
+    pub(crate) enabled: bool,
+    /// The restart time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) restart_time_seconds: Option<u16>,
+}
+
+/// A capability as on the wire.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Capability {
+    /// The whole TLV in base64.
+    pub(crate) capabilities: String,
+}
+
+impl From<&PeerStatus> for Peer {
+    fn from(status: &PeerStatus) -> Self {
+        let up = status.state == State::Established;
+        let reason = match (up, status.disabled, &status.last_error) {
+            (true, ..) => None,
+            (false, true, _) => Some("administratively stopped".to_owned()),
+            (false, false, Some(error)) => Some(error.clone()),
+            (false, false, None) => Some("no session yet".to_owned()),
+        };
+        let capabilities = |list: &[Vec<u8>]| {
+            list.iter().map(|tlv| Capability { capabilities: base64(tlv) }).collect::<Vec<_>>()
+        };
+        let zone = status.key.zone.map(|zone| format!("%{}", zone.index())).unwrap_or_default();
+        Self {
+            local_asn: status.local_asn.0,
+            peer_asn: status.remote_asn.unwrap_or_default().0,
+            peer_address: format!("{}{zone}", status.key.address),
+            peer_port: status.key.port,
+            name: status.description.clone(),
+            session_state: status.state.to_string(),
+            state_reason: reason,
+            last_error: status.last_error.clone(),
+            uptime_nanoseconds: status.uptime.map(nanoseconds),
+            established_transitions: status.established_count,
+            families: status.families.iter().map(PeerFamily::from).collect(),
+            connect_retry_time_seconds: status.connect_retry.as_secs(),
+            configured_hold_time_seconds: status.configured_hold_time,
+            configured_keep_alive_time_seconds: status.configured_keepalive,
+            applied_hold_time_seconds: status.applied_hold_time,
+            applied_keep_alive_time_seconds: status.applied_keepalive,
+            ebgp_multihop_ttl: status.multihop_ttl,
+            graceful_restart: GracefulRestart::default(),
+            tcp_password_enabled: false,
+            router_id: status.remote_router_id.map(|id| id.to_string()),
+            local_address: status.local_address.map(|address| address.to_string()),
+            messages_received: status.received.total(),
+            messages_sent: status.sent.total(),
+            local_capabilities: capabilities(&status.local_capabilities),
+            remote_capabilities: capabilities(&status.remote_capabilities),
+        }
+    }
+}
+
+impl From<&FamilyStatus> for PeerFamily {
+    fn from(status: &FamilyStatus) -> Self {
+        let (afi, safi) = afi_safi(status.family);
+        let (received, accepted, advertised) = (status.received, status.accepted, status.advertised);
+        Self { afi: afi.into(), safi: safi.into(), received, accepted, advertised }
+    }
+}

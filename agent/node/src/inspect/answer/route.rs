@@ -1,0 +1,172 @@
+//! A destination with its paths, as JSON.
+
+use bgp_core::query::{PathEntry, RouteEntry};
+use bgp_core::rib::PathRejected;
+use bgp_wire::{Asn, Family, NextHop, Nlri};
+use serde::{Deserialize, Serialize};
+
+use super::{afi_safi, nanoseconds};
+use crate::inspect::base64::base64;
+
+/// A destination.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub(crate) struct Route {
+    /// The AS number of the speaker.
+    pub(crate) router_asn: u32,
+    /// Whose table it is; absent for the Loc-RIB.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) neighbor: String,
+    /// The prefix.
+    pub(crate) prefix: String,
+    /// Which rung of the decision chose the best path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) decided_by: Option<String>,
+    /// The paths, the best one first.
+    pub(crate) paths: Vec<Path>,
+}
+
+/// A path.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub(crate) struct Path {
+    /// The prefix as on the wire.
+    pub(crate) nlri: Encoded,
+    /// Its family.
+    pub(crate) family: PathFamily,
+    /// Each attribute as on the wire.
+    pub(crate) path_attributes: Vec<Encoded>,
+    /// Whether it is the best one.
+    pub(crate) best: bool,
+    /// How long we have had it.
+    pub(crate) age_nanoseconds: u64,
+    /// Who it came from; absent for an own route.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) source: Option<String>,
+    /// The next hop; unspecified for an own route that names none, as it is our address of each session.
+    pub(crate) next_hop: String,
+    /// The AS path in words; sets in braces.
+    pub(crate) as_path: String,
+    /// ORIGIN.
+    pub(crate) origin: String,
+    /// MULTI_EXIT_DISC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) med: Option<u32>,
+    /// LOCAL_PREF.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) local_pref: Option<u32>,
+    /// Communities of all three kinds, as they are written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) communities: Vec<String>,
+    /// Why it may not become the best one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rejected: Option<String>,
+}
+
+/// Octets in base64.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Encoded {
+    /// The text.
+    pub(crate) base64: String,
+}
+
+/// The family of a path.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PathFamily {
+    /// `ipv4` or `ipv6`.
+    pub(crate) afi: String,
+    /// `unicast`.
+    pub(crate) safi: String,
+}
+
+impl Route {
+    /// A destination of the table of `neighbor`, or of the Loc-RIB.
+    pub(crate) fn new(asn: Asn, neighbor: Option<&str>, entry: &RouteEntry) -> Self {
+        Self {
+            router_asn: asn.0,
+            neighbor: neighbor.unwrap_or_default().to_owned(),
+            prefix: entry.nlri.to_string(),
+            decided_by: entry.decided_by.map(|rung| rung.to_string()),
+            paths: entry.paths.iter().map(|path| Path::new(entry.nlri, path)).collect(),
+        }
+    }
+}
+
+impl Path {
+    fn new(nlri: Nlri, path: &PathEntry) -> Self {
+        let set = bgp_wire::attr::Canonical(path.attrs.canonical());
+        let (afi, safi) = afi_safi(nlri.family());
+        let mut attributes: Vec<(u8, Vec<u8>)> =
+            set.attrs().map(|attr| (attr.code, attr.raw.to_vec())).collect();
+        attributes.extend(path.next_hop.map(|hop| next_hop_attribute(nlri, &hop)));
+        attributes.sort_by_key(|(code, _)| *code);
+        let next_hop = match (path.next_hop, nlri) {
+            (Some(hop), _) => hop.to_string(),
+            (None, Nlri::V4(_)) => "0.0.0.0".to_owned(),
+            (None, Nlri::V6(_)) => "::".to_owned(),
+        };
+        let rejected = path.rejected.map(|why| match why {
+            PathRejected::ImportPolicy => "import policy",
+            PathRejected::AsLoop => "own AS number in the AS path",
+            PathRejected::OriginatorLoop => "own identifier is the originator",
+        });
+        let communities = set.communities().map(|community| match community.name() {
+            Some(name) => name.to_owned(),
+            None => community.to_string(),
+        });
+        let communities = communities
+            .chain(set.large_communities().map(|community| community.to_string()))
+            .chain(set.ext_communities().map(|community| community.to_string()))
+            .collect();
+        Self {
+            nlri: Encoded { base64: base64(&wire_prefix(nlri)) },
+            family: PathFamily { afi: afi.into(), safi: safi.into() },
+            path_attributes: attributes
+                .iter()
+                .map(|(_, octets)| Encoded { base64: base64(octets) })
+                .collect(),
+            best: path.best,
+            age_nanoseconds: nanoseconds(path.age),
+            source: path.source.map(|source| source.to_string()),
+            next_hop,
+            as_path: set.as_path().to_string(),
+            origin: set.origin().to_string(),
+            med: set.med(),
+            local_pref: set.local_pref(),
+            communities,
+            rejected: rejected.map(str::to_owned),
+        }
+    }
+}
+
+/// A prefix as UPDATE carries it: its length, and as many octets as that takes.
+fn wire_prefix(nlri: Nlri) -> Vec<u8> {
+    let (len, octets) = match nlri {
+        Nlri::V4(net) => (net.prefix_len(), net.addr().octets().to_vec()),
+        Nlri::V6(net) => (net.prefix_len(), net.addr().octets().to_vec()),
+    };
+    let significant = usize::from(len).div_ceil(8);
+    [len].into_iter().chain(octets.into_iter().take(significant)).collect()
+}
+
+/// NEXT_HOP (RFC 4271 section 5.1.3), or MP_REACH_NLRI (RFC 4760 section 3) for this prefix alone.
+fn next_hop_attribute(nlri: Nlri, hop: &NextHop) -> (u8, Vec<u8>) {
+    let hop = match hop.address() {
+        std::net::IpAddr::V4(hop) if nlri.family() == Family::Ipv4Unicast => {
+            return (3, [0x40, 3, 4].into_iter().chain(hop.octets()).collect());
+        }
+        std::net::IpAddr::V4(hop) => hop.octets().to_vec(),
+        std::net::IpAddr::V6(hop) => hop.octets().to_vec(),
+    };
+    let family = nlri.family();
+    let [afi_high, afi_low] = family.afi().to_be_bytes();
+    // Far less than 256 octets.
+    let hop_len = hop.len() as u8;
+    let value: Vec<u8> = [afi_high, afi_low, family.safi(), hop_len]
+        .into_iter()
+        .chain(hop)
+        .chain([0])
+        .chain(wire_prefix(nlri))
+        .collect();
+    (14, [0x80, 14, value.len() as u8].into_iter().chain(value).collect())
+}

@@ -1,0 +1,82 @@
+//! VPP and what is wrong with the configuration, as JSON.
+
+use serde::{Deserialize, Serialize};
+
+/// What the agent put into VPP, and how that stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub(crate) struct Vpp {
+    /// `up`, `connecting`, or `off` where the agent speaks BGP only.
+    pub(crate) state: String,
+    /// VPP's release.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) version: String,
+    /// Which connection this is, counted from 1.
+    pub(crate) generation: u64,
+    /// Why there is no connection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) last_error: Option<String>,
+    /// Whether everything is as wanted and known: every source is in sync, the first routes are all in, VPP holds all
+    /// that is wanted and nothing of ours that isn't, and the speaker has been told everything.
+    pub(crate) converged: bool,
+    /// Objects by kind.
+    pub(crate) kinds: Vec<Count>,
+    /// Objects that are not as they should be, with reasons; the first ones where there are very many.
+    pub(crate) objects: Vec<Unsettled>,
+    /// What is wrong with what was configured.
+    pub(crate) conditions: Vec<Problem>,
+}
+
+/// Objects of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub(crate) struct Count {
+    /// The kind.
+    pub(crate) kind: String,
+    /// Wanted.
+    pub(crate) desired: u64,
+    /// There, as wanted.
+    pub(crate) present: u64,
+    /// To be made, changed or removed, or under way.
+    pub(crate) pending: u64,
+    /// Can't be made now.
+    pub(crate) blocked: u64,
+}
+
+/// An object that is not as it should be.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub(crate) struct Unsettled {
+    /// The object.
+    pub(crate) object: String,
+    /// `pending` or `blocked`.
+    pub(crate) state: String,
+    /// Why.
+    pub(crate) reason: String,
+}
+
+/// Something wrong with what was configured.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub(crate) struct Problem {
+    /// `error`: no effect, or the last good version stays; `warning`: in force all the same.
+    pub(crate) severity: String,
+    /// The object's kind.
+    pub(crate) kind: String,
+    /// The object's name.
+    pub(crate) name: String,
+    /// The field.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) field: String,
+    /// The file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) file: Option<String>,
+    /// The line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) line: Option<u32>,
+    /// What is wrong.
+    pub(crate) reason: String,
+    /// What would put it right.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) remedy: String,
+}
