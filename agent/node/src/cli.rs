@@ -24,6 +24,7 @@ pub(crate) const DEFAULT_SOCKET: &str = "/var/run/peregrine/peregrine.sock";
 /// A BGP speaker and node agent that turns routes and Kubernetes objects into forwarding state of VPP.
 #[derive(Debug, Parser)]
 #[command(name = "peregrine", version, propagate_version = true, arg_required_else_help = true)]
+#[command(max_term_width = 100)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

@@ -11,12 +11,25 @@ use crate::app::signals::{Signals, Wish};
 use crate::inspect::client::{ask, post};
 use crate::log::{self, LogSettings};
 
+const EXAMPLES: &str = r#"For example:
+  peregrine vpp-sim --socket /tmp/vpp.sock --control /tmp/control.sock \
+      --interface host-eth0=192.0.2.1/24,2001:db8:1::1/64
+  peregrine vpp-sim --show /tmp/control.sock
+  peregrine vpp-sim --control /tmp/control.sock \
+      --fault '{"fault": "refuse", "message": "ip_route_add_del_v2", "retval": -9, "times": 3}'
+  curl --unix-socket /tmp/control.sock -X POST http://x/v1/restart
+
+Faults: delay (millis), refuse (retval), silence; drop and restart (nth, when: before or after). All of them
+take message, the name of a request, and the first three times, how often.
+"#;
+
 /// A VPP without a data plane: the real wire protocol, the same return values, state that can be shown. For trying the
 /// agent without VPP, and for tests.
 ///
 /// Its control socket speaks HTTP with JSON: GET /v1/state, /v1/meaning, /v1/stats; GET, POST and DELETE /v1/faults;
 /// POST /v1/restart, /v1/down, /v1/up, /v1/hang and /v1/resume. `--show` and `--fault` ask a running one.
 #[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(super) struct Arguments {
     /// Unix socket for VPP's binary API.
     #[arg(long, value_name = "PATH", required_unless_present_any = ["show", "fault"])]
