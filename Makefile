@@ -21,7 +21,7 @@ run: build
 # Naming the target keeps build scripts and procedural macros dynamic.
 build:
 	@sh .ci/packages run
-	PEREGRINE_COMMIT=$$(git rev-parse --short HEAD 2>/dev/null || true) RUSTFLAGS='-C target-feature=+crt-static' cargo build --locked --release --target $(TRIPLE) --bin peregrine
+	PEREGRINE_COMMIT=$$(git rev-parse --short HEAD 2>/dev/null || echo unknown) RUSTFLAGS='-C target-feature=+crt-static' cargo build --locked --release --target $(TRIPLE) --bin peregrine
 	@mkdir -p $(TARGET_DIR)/release
 	@cp -f $(TARGET_DIR)/$(TRIPLE)/release/peregrine $(PEREGRINE)
 
