@@ -137,6 +137,21 @@ vpp_routes() { # what VPP itself says, not what the agent thinks
     fi
 }
 
+# The routes that the agent put into VPP, a line each, from VPP's own answer.
+own_routes() {
+    if [ -n "${VPP_BIN:-}" ]; then
+        vpp_routes | grep -E "^($(ask routes loc-rib all 2>/dev/null | grep -oE '[0-9a-f.:]+/[0-9]+' | paste -sd'|'))( |$)"
+        return
+    fi
+    vpp_routes | awk -F'"' '
+        $2 == "paths"     { kind = through = via = "" }
+        $2 == "kind"      { kind = $4 }
+        $2 == "interface" { through = " " $4 }
+        $2 == "next_hop"  { via = " " $4 }
+        $2 == "prefix"    { prefix = $4 }
+        $2 == "source" && $4 == "peregrine" { printf "%-22s%s%s%s\n", prefix, kind, through, via }'
+}
+
 # --- what has to be true in the end -------------------------------------------------------------------------------
 
 tor_routes="203.0.113.0/24 198.51.100.0/24 2001:db8:f000::/36"
@@ -165,6 +180,8 @@ tables() {
     ask routes loc-rib ipv6-unicast || true
     echo "── VPP objects"
     ask vpp || true
+    echo "── the agent's routes, as VPP tells them"
+    own_routes || true
     echo "── our blocks at the top-of-rack BIRD"
     birdc_on tor show route protocol node_a_v4 || true
     birdc_on tor show route protocol node_a_v6 || true
