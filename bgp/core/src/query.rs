@@ -63,6 +63,10 @@ pub struct PeerStatus {
     pub received: MessageCounts,
     /// Messages sent.
     pub sent: MessageCounts,
+    /// UPDATEs whose routes were treated as withdrawn (RFC 7606 section 2).
+    pub treated_as_withdraw: u64,
+    /// Attributes dropped from otherwise good UPDATEs (RFC 7606 section 2).
+    pub attributes_discarded: u64,
 }
 
 /// What one family counts at one neighbour.

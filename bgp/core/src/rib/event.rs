@@ -17,7 +17,7 @@ pub enum RibEvent {
     /// Everything there was has been told.
     Replayed,
     /// The initial convergence of a family has ended: every neighbour that is up and negotiated the family has sent
-    /// End-of-RIB, or the deadline has passed.
+    /// End-of-RIB or, where it is not bound to, was quiet for a while; or the deadline has passed.
     Converged(Family),
 }
 

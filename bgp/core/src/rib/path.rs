@@ -13,6 +13,9 @@ pub enum PathRejected {
     AsLoop,
     /// Our identifier is the ORIGINATOR_ID (RFC 4456 section 8).
     OriginatorLoop,
+    /// The next hop is ourselves: our address of the session, or a loopback address from a neighbour that isn't there
+    /// itself (RFC 4271 sections 5.1.3 and 6.3).
+    OwnNextHop,
 }
 
 /// A path as stored.
@@ -78,6 +81,7 @@ impl Path {
             1 => Some(PathRejected::ImportPolicy),
             2 => Some(PathRejected::AsLoop),
             3 => Some(PathRejected::OriginatorLoop),
+            4 => Some(PathRejected::OwnNextHop),
             _ => None,
         }
     }
@@ -89,6 +93,7 @@ impl Path {
             Err(PathRejected::ImportPolicy) => 1,
             Err(PathRejected::AsLoop) => 2,
             Err(PathRejected::OriginatorLoop) => 3,
+            Err(PathRejected::OwnNextHop) => 4,
         };
         code << REJECTED_SHIFT
     }

@@ -16,6 +16,9 @@ use crate::time::Instant;
 /// RFC 4271 section 8.2.2 suggests a "large value" of 4 minutes until OPEN has agreed on a hold time.
 const LARGE_HOLD: Duration = Duration::from_secs(240);
 
+/// The shortest SendHoldTime that RFC 9687 section 3.1 suggests.
+const LEAST_SEND_HOLD: Duration = Duration::from_secs(8 * 60);
+
 /// How far a connection has come.
 #[derive(Debug)]
 pub(super) enum Phase {
@@ -119,6 +122,16 @@ impl Connection {
             Phase::OpenConfirm(agreed) if agreed.hold_time != HoldTime::NONE => agreed.hold(),
             Phase::OpenSent | Phase::OpenConfirm(_) => LARGE_HOLD,
             Phase::Established(agreed) => agreed.hold(),
+        }
+    }
+
+    /// How long the neighbour may take none of our octets: twice the hold time, but 8 minutes at least; for ever where no
+    /// hold time was agreed (RFC 9687 sections 3.1 and 5).
+    pub(super) fn send_hold(&self) -> Option<Duration> {
+        match &self.phase {
+            Phase::OpenSent | Phase::OpenConfirm(_) => Some(LEAST_SEND_HOLD),
+            Phase::Established(agreed) if agreed.hold_time == HoldTime::NONE => None,
+            Phase::Established(agreed) => Some(LEAST_SEND_HOLD.max(2 * agreed.hold())),
         }
     }
 

@@ -20,6 +20,7 @@ mod exchange;
 mod transport;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bgp_wire::Negotiated;
 
@@ -192,6 +193,13 @@ impl Peer {
     #[must_use]
     pub fn holds(&self, id: ConnId) -> bool {
         self.place(id).is_some()
+    }
+
+    /// How long a connection may take none of our octets before it counts as lost: SendHoldTime of RFC 9687. `None` for as
+    /// long as it likes.
+    #[must_use]
+    pub fn send_hold(&self, id: ConnId) -> Option<Duration> {
+        self.conns.iter().flatten().find(|conn| conn.id == id)?.send_hold()
     }
 
     /// Everything there is to tell.

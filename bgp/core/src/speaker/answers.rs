@@ -127,6 +127,8 @@ impl Speaker {
             local_address: status.link.map(|link| link.local),
             received: neighbour.received,
             sent: neighbour.sent,
+            treated_as_withdraw: neighbour.complaints.treated_as_withdraw,
+            attributes_discarded: neighbour.complaints.attributes_discarded,
         }
     }
 

@@ -50,8 +50,17 @@ pub(super) struct Arrival<'a> {
     /// Our AS numbers: a path with one of them in it has been here before.
     pub(super) own: [Asn; 2],
     pub(super) router_id: RouterId,
+    /// Our address of the session.
+    pub(super) local: IpAddr,
     /// Now, in seconds.
     pub(super) now: u32,
+}
+
+impl Arrival<'_> {
+    /// Whether a next hop would bring packets back to us.
+    fn is_ourselves(&self, next_hop: IpAddr) -> bool {
+        next_hop == self.local || (next_hop.is_loopback() && !self.neighbor.is_loopback())
+    }
 }
 
 impl<K: ExportKey> FamilyRib<K> {
@@ -260,6 +269,8 @@ impl Verdicts {
             verdicts.all = Some(Err(PathRejected::AsLoop));
         } else if set.facts().originator == Some(arrival.router_id) {
             verdicts.all = Some(Err(PathRejected::OriginatorLoop));
+        } else if set.next_hop().is_some_and(|next_hop| arrival.is_ourselves(next_hop.address())) {
+            verdicts.all = Some(Err(PathRejected::OwnNextHop));
         } else {
             match arrival.import {
                 Filter::Accept => verdicts.all = Some(Ok(pre)),

@@ -12,18 +12,22 @@
 //! | `state.rs` | the speaker, and one turn of it |
 //! | `neighbour.rs` | one neighbour: its session, its numbers, up and down |
 //! | `receive.rs` | from bytes to the RIB |
+//! | `complaint.rs` | what is said of faulty UPDATEs |
 //! | `send.rs` | from the RIB to bytes |
 //! | `family.rs` | one family: table, own routes, update groups |
 //! | `policies.rs` | sets and policies |
 //! | `commands.rs` | what the embedder may ask |
 //! | `jobs.rs` | what takes longer than a turn |
 //! | `stream.rs` | best paths for the embedder |
+//! | `convergence.rs` | when initial convergence has ended |
 //! | `answers.rs` | queries |
 //!
 //! *Absent on purpose:* sockets, clocks, threads, callbacks. Nothing here waits.
 
 mod answers;
 mod commands;
+mod complaint;
+mod convergence;
 mod family;
 mod io;
 mod jobs;

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use bgp_wire::{Family, Negotiated, NextHop, PathId};
 
+use super::complaint::Complaints;
+use super::convergence::Quiet;
 use super::family::Arrival;
 use super::state::{Conn, Speaker, for_family};
 use super::{Output, PeerEventKind, SpeakerSettings, Transport};
@@ -41,6 +43,8 @@ pub(super) struct Neighbour {
     pub(super) families: [FamilyState; Family::COUNT],
     /// Which family's turn it is to send first.
     pub(super) turn: u8,
+    /// Its faulty UPDATEs.
+    pub(super) complaints: Complaints,
 }
 
 /// What holds while a session is Established.
@@ -50,6 +54,14 @@ pub(super) struct Up {
     pub(super) negotiated: Arc<Negotiated>,
     /// The source of its paths, where they have no path identifiers.
     pub(super) source: SourceId,
+    pub(super) quiet: Quiet,
+}
+
+impl Up {
+    /// Our address.
+    pub(super) fn local(&self) -> IpAddr {
+        self.link.local.ip().to_canonical()
+    }
 }
 
 /// One family at one neighbour.
@@ -79,6 +91,7 @@ impl Neighbour {
             sent: MessageCounts::default(),
             families: [FamilyState::default(); Family::COUNT],
             turn: 0,
+            complaints: Complaints::default(),
         }
     }
 
@@ -135,6 +148,7 @@ impl Neighbour {
             neighbor: self.key.address,
             own: [up.negotiated.local_asn, settings.asn],
             router_id: settings.router_id,
+            local: up.local(),
             now,
         })
     }
@@ -267,7 +281,7 @@ impl Speaker {
         self.shared.sources.peer_up(peer, facts);
         let Some(source) = self.shared.sources.intern(peer, PathId::NONE) else { return };
         let families = negotiated.families;
-        neighbour.up = Some(Up { conn, link, negotiated, source });
+        neighbour.up = Some(Up { conn, link, negotiated, source, quiet: Quiet::new(now) });
         for state in &mut neighbour.families {
             state.end_of_rib = false;
         }

@@ -54,7 +54,8 @@ impl Speaker {
         let Some(neighbour) = peers.get_mut(peer.index()).and_then(Option::as_deref_mut) else {
             return Ok(());
         };
-        let Some(up) = &neighbour.up else { return Ok(()) };
+        let Some(up) = &mut neighbour.up else { return Ok(()) };
+        up.quiet.heard(now);
         let view = UpdateView::parse(body, &up.negotiated)?;
         shared.stats.updates_in += 1;
         if let Some(family) = view.end_of_rib() {
@@ -70,6 +71,7 @@ impl Speaker {
             neighbor: neighbour.key.address,
             own: [up.negotiated.local_asn, settings.asn],
             router_id: settings.router_id,
+            local: up.local(),
             now: now.as_secs(),
         };
         let [state4, state6] = &mut neighbour.families;
@@ -82,13 +84,16 @@ impl Speaker {
             return Ok(());
         }
         let sets = shared.attrs.from_update(&view)?;
-        shared.stats.attributes_discarded += sets.discarded.len() as u64;
+        let discarded = sets.discarded.len() as u64;
+        shared.stats.attributes_discarded += discarded;
+        neighbour.complaints.attributes_discarded += discarded;
         for fault in &sets.discarded {
-            tracing::debug!(peer = %arrival.neighbor, "{fault}");
+            neighbour.complaints.note(now, &neighbour.key, fault, &view);
         }
-        if let Some(fault) = sets.treat_as_withdraw {
+        if let Some(fault) = &sets.treat_as_withdraw {
             shared.stats.treated_as_withdraw += 1;
-            tracing::warn!(peer = %arrival.neighbor, "{fault}");
+            neighbour.complaints.treated_as_withdraw += 1;
+            neighbour.complaints.note(now, &neighbour.key, fault, &view);
             v4.withdraw(view.announced(), &arrival, state4, shared);
             v4.withdraw(view.mp_announced::<Ipv4Prefix>(), &arrival, state4, shared);
             v6.withdraw(view.mp_announced::<Ipv6Prefix>(), &arrival, state6, shared);

@@ -1,5 +1,7 @@
 //! From the RIB to bytes, as writers pull.
 
+use std::time::Duration;
+
 use bgp_wire::{Family, MessageType, RouteRefresh};
 use bytes::Bytes;
 
@@ -37,6 +39,14 @@ impl Speaker {
         if taken == 0 {
             self.set_idle(conn);
         }
+    }
+
+    /// How long the peer may take none of a connection's octets before the connection counts as lost, to be said of what
+    /// [`Speaker::pull`] gave (SendHoldTime, RFC 9687); `None` for as long as it likes, where no hold time was agreed.
+    #[must_use]
+    pub fn send_hold(&self, conn: ConnId) -> Option<Duration> {
+        let peer = self.conns.get(&conn)?.peer;
+        self.peer(peer)?.session.send_hold(conn)
     }
 
     fn pull_updates(&mut self, now: Instant, peer: PeerIx, max_bytes: usize, into: &mut Vec<Bytes>) -> usize {

@@ -23,12 +23,14 @@ pub struct SpeakerSettings {
     /// How long a configured neighbour that has never been up holds up `Converged`, counted from
     /// `Command::LoadingDone`.
     pub convergence_grace: Duration,
+    /// How long a neighbour that is not bound to send End-of-RIB has to be without an UPDATE to have told everything.
+    pub convergence_quiet: Duration,
     /// The longest that anything holds up `Converged`, counted from `Command::LoadingDone`.
     pub convergence_deadline: Duration,
 }
 
 impl SpeakerSettings {
-    /// Settings with the usual times (a grace of 3 s, a deadline of 30 s) and without multipath.
+    /// Settings with the usual times (a grace of 3 s, a quiet of 3 s, a deadline of 30 s) and without multipath.
     #[must_use]
     pub fn new(instance: InstanceName, asn: Asn, router_id: RouterId, seed: u64) -> Self {
         Self {
@@ -38,6 +40,7 @@ impl SpeakerSettings {
             seed,
             multipath: 1,
             convergence_grace: Duration::from_secs(3),
+            convergence_quiet: Duration::from_secs(3),
             convergence_deadline: Duration::from_secs(30),
         }
     }

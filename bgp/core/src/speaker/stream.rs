@@ -1,4 +1,4 @@
-//! Best paths for the embedder: the change stream, and when initial convergence has ended.
+//! Best paths for the embedder: the change stream.
 
 use bgp_wire::{Family, FamilySet};
 
@@ -8,7 +8,6 @@ use super::{Output, SubscriberId};
 use crate::egress::ExportKey;
 use crate::outbox::Outbox;
 use crate::rib::{CursorId, DestId, RibChange, RibEvent};
-use crate::time::Instant;
 
 /// A reader of the change stream.
 #[derive(Debug)]
@@ -162,52 +161,6 @@ impl<K: ExportKey> FamilyRib<K> {
             best: best.map(|best| best.attrs),
             local: best.is_some_and(|best| best.path.source().is_local()),
             hops: self.table.hops(dest, multipath, &mut shared.attrs),
-        }
-    }
-}
-
-/// Initial convergence.
-impl Speaker {
-    /// When convergence is next to be looked at.
-    pub(super) fn convergence_deadline(&self) -> Option<Instant> {
-        let loaded = self.loaded.filter(|_| self.converged.contains(&None))?;
-        let wait = if self.grace_over {
-            self.settings.convergence_deadline
-        } else {
-            self.settings.convergence_grace
-        };
-        Some(loaded + wait)
-    }
-
-    /// Looks whether the initial convergence of a family has ended. It has when every neighbour that is up and agreed on
-    /// the family has sent End-of-RIB and no neighbour is waited for that has never been up, or at the deadline.
-    pub(super) fn review_convergence(&mut self, now: Instant) {
-        let Some(loaded) = self.loaded.filter(|_| self.converged.contains(&None)) else { return };
-        let waited = now.saturating_since(loaded);
-        self.grace_over |= waited >= self.settings.convergence_grace;
-        let overdue = waited >= self.settings.convergence_deadline;
-        for family in Family::ALL {
-            if self.converged[family.index()].is_some() {
-                continue;
-            }
-            let mut neighbours = self
-                .peers
-                .iter()
-                .flatten()
-                .filter(|peer| !peer.gone && !peer.disabled && peer.config.families.contains(family))
-                .peekable();
-            // Without neighbours there may be some still to come.
-            let expected = neighbours.peek().is_some() || self.grace_over;
-            let done = neighbours.all(|neighbour| match &neighbour.up {
-                Some(up) => {
-                    !up.negotiated.families.contains(family) || neighbour.families[family.index()].end_of_rib
-                }
-                None => self.grace_over,
-            });
-            if overdue || (expected && done) {
-                tracing::info!(%family, overdue, "initial convergence has ended");
-                self.converged[family.index()] = Some(for_family!(self, family, rib => rib.table.last_seq()));
-            }
         }
     }
 }

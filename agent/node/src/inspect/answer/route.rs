@@ -109,6 +109,7 @@ impl Path {
             PathRejected::ImportPolicy => "import policy",
             PathRejected::AsLoop => "own AS number in the AS path",
             PathRejected::OriginatorLoop => "own identifier is the originator",
+            PathRejected::OwnNextHop => "own address is the next hop",
         });
         let communities = set.communities().map(|community| match community.name() {
             Some(name) => name.to_owned(),

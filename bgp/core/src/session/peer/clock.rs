@@ -6,6 +6,7 @@ use bgp_wire::Notification;
 use bgp_wire::notification::Reason;
 
 use super::Peer;
+use super::transport::KEEPALIVE_PAUSE;
 use crate::outbox::Outbox;
 use crate::session::connection::Connection;
 use crate::session::timers::{Place, Timer};
@@ -69,8 +70,7 @@ impl Peer {
             .as_ref()
             .and_then(Connection::agreed)
             .map_or(Duration::ZERO, |agreed| agreed.keepalive);
-        // RFC 4271 section 4.4: not more often than once a second, jitter or not.
-        let wait = self.jitter.shorten(interval).max(Duration::from_secs(1));
+        let wait = self.jitter.shorten(interval).max(KEEPALIVE_PAUSE);
         let Some(conn) = &mut self.conns[place] else { return };
         conn.keepalive_after = wait;
         if interval.is_zero() {

@@ -1,5 +1,7 @@
 //! Attempts to connect, and connections that come of them or from the neighbour (RFC 4271 events 16 to 18).
 
+use std::time::Duration;
+
 use bgp_wire::notification::Reason;
 use bgp_wire::{Capability, MessageType, Notification, Open};
 use bytes::BytesMut;
@@ -12,6 +14,9 @@ use crate::session::connection::Connection;
 use crate::session::timers::Timer;
 use crate::session::{ConnectError, Direction, DownReason, Link, Outgoing, Output};
 use crate::time::Instant;
+
+/// The shortest time between two KEEPALIVEs (RFC 4271 section 4.4).
+pub(super) const KEEPALIVE_PAUSE: Duration = Duration::from_secs(1);
 
 impl Peer {
     pub(super) fn connected(&mut self, now: Instant, id: ConnId, link: Link, out: &mut Outbox<Output>) {
@@ -29,8 +34,11 @@ impl Peer {
         {
             // RFC 4271 section 6.8: a collision with an Established connection closes the new one. A neighbour that
             // has lost its memory, though, will never answer on the old one; a KEEPALIVE makes its end say so now
-            // rather than after the hold time.
-            self.send_keepalive(now, up, out);
+            // rather than after the hold time. Not more than one a second (RFC 4271 section 4.4), however many
+            // connections it opens: it may not be reading.
+            if self.conns[up].as_ref().is_some_and(|conn| now >= conn.last_sent + KEEPALIVE_PAUSE) {
+                self.send_keepalive(now, up, out);
+            }
             self.refuse(id, Reason::ConnectionCollision, out);
             return;
         }

@@ -427,3 +427,48 @@ fn silence_ends_a_session_and_unread_words_do_not() {
     assert_ne!(world.peer(0, 1).state, State::Established);
     assert!(world.best(0, V4).is_empty());
 }
+
+/// An UPDATE that announces 203.0.113.0/24 as AS `asn` would, with more attributes behind NEXT_HOP.
+fn announcement(asn: u32, next_hop: [u8; 4], more: &[u8]) -> Vec<u8> {
+    let mut attributes = vec![0x40, 1, 1, 0, 0x40, 2, 6, 2, 1];
+    attributes.extend(asn.to_be_bytes());
+    attributes.extend([0x40, 3, 4]);
+    attributes.extend(next_hop);
+    attributes.extend(more);
+    let mut body = vec![0, 0, 0, attributes.len() as u8];
+    body.extend(attributes);
+    body.extend([24, 203, 0, 113]);
+    let mut message = vec![0xff; 16];
+    message.extend((19 + body.len() as u16).to_be_bytes());
+    message.push(2);
+    message.extend(body);
+    message
+}
+
+#[test]
+fn a_next_hop_that_is_ourselves_is_remembered_but_not_used() {
+    let mut world = World::joined(&[65010, 65020, 65030], &[(0, 1), (1, 2)]);
+    let prefix = nlri("203.0.113.0/24");
+    for (next_hop, rejected) in
+        [([192, 0, 2, 2], true), ([192, 0, 2, 1], false), ([127, 0, 0, 1], true), ([192, 0, 2, 77], false)]
+    {
+        world.inject(0, 1, announcement(65010, next_hop, &[]));
+        world.settle();
+        let heard = world.routes(1, RouteTable::AdjRibIn(key(0)), Family::Ipv4Unicast);
+        let expected = rejected.then_some(crate::rib::PathRejected::OwnNextHop);
+        assert_eq!(heard[0].paths[0].rejected, expected, "{next_hop:?}");
+        assert_eq!(world.best(2, Family::Ipv4Unicast).contains_key(&prefix), !rejected, "{next_hop:?}");
+        assert!(world.is_up(0, 1));
+    }
+}
+
+#[test]
+fn faulty_attributes_are_counted_for_the_neighbour() {
+    let mut world = World::joined(&[65010, 65020], &[(0, 1)]);
+    world.inject(0, 1, announcement(65010, [224, 0, 0, 1], &[]));
+    world.inject(0, 1, announcement(65010, [192, 0, 2, 1], &[0xc0, 17, 1, 2]));
+    let peer = world.peer(1, 0);
+    assert_eq!((peer.treated_as_withdraw, peer.attributes_discarded), (1, 1));
+    assert_eq!(world.nodes[1].speaker.stats().treated_as_withdraw, 1);
+    assert_eq!(world.heard(1, 0, Family::Ipv4Unicast).len(), 1);
+}

@@ -6,6 +6,36 @@ fn hold(secs: u16) -> HoldTime {
     HoldTime::new(secs).unwrap()
 }
 
+#[test]
+fn many_connections_bring_one_keepalive_a_second() {
+    let mut bench = Bench::at(State::Established, settings());
+    bench.said();
+    let mut keepalives = 0;
+    for n in 0..1000 {
+        bench.now = bench.now + Duration::from_millis(10);
+        bench.input(Input::Connected(ConnId::accepted(100 + n), link(Direction::Passive)));
+        keepalives += bench.said().matches("KEEPALIVE").count();
+    }
+    assert_eq!(keepalives, 10, "in ten seconds");
+}
+
+#[test]
+fn a_neighbour_may_be_deaf_for_twice_the_hold_time_but_for_eight_minutes_at_least() {
+    let check = |ours: u16, theirs: u16| {
+        let mut bench = Bench::at(State::OpenSent, PeerSettings { hold_time: hold(ours), ..settings() });
+        bench.receive(OUT, &open(|open| open.hold_time = theirs));
+        assert_eq!(bench.peer.send_hold(OUT), Some(Duration::from_secs(480)), "before Established");
+        bench.receive(OUT, &KEEPALIVE);
+        assert_eq!(bench.peer.state(), State::Established);
+        bench.peer.send_hold(OUT).map(|time| time.as_secs())
+    };
+    assert_eq!(check(90, 90), Some(480));
+    assert_eq!(check(3600, 240), Some(480));
+    assert_eq!(check(3600, 241), Some(482));
+    assert_eq!(check(65535, 65535), Some(131_070));
+    assert_eq!(check(90, 0), None, "no hold time, no send hold time");
+}
+
 // ---- OPEN ----
 
 #[test]

@@ -171,7 +171,11 @@ fn apply(bench: &mut Bench, event: Event) {
         Event::KeepaliveTimerExpires => fire(bench, Timer::Keepalive(0)),
         Event::IdleHoldTimerExpires => fire(bench, Timer::IdleHold),
         Event::TcpCrAcked => bench.input(Input::Connected(ConnId::dialled(2), link(Direction::Active))),
-        Event::TcpConnectionConfirmed => bench.input(Input::Connected(IN, link(Direction::Passive))),
+        Event::TcpConnectionConfirmed => {
+            // Time enough since the last KEEPALIVE.
+            bench.now = bench.now + Duration::from_secs(1);
+            bench.input(Input::Connected(IN, link(Direction::Passive)));
+        }
         Event::TcpConnectionFails => match bench.peer.status().conn {
             Some(conn) => bench.input(Input::Closed(conn, CloseReason::EndOfStream)),
             None => bench.input(Input::ConnectFailed(ConnectError::TimedOut)),
