@@ -13,7 +13,7 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// Room for the longest message (RFC 8654: 65535 octets), and for a thousand usual ones.
+    /// Room for a thousand usual messages, and for the longest there can be (RFC 8654: 65535 octets).
     pub(crate) const CAPACITY: usize = 64 * 1024;
 
     fn new() -> Self {

@@ -13,6 +13,7 @@
 
 use std::future::poll_fn;
 use std::io::{self, ErrorKind, IoSlice};
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,11 +36,9 @@ use crate::event::{Event, Inbound, Inlet};
 /// How long the last bytes may take to leave, and the neighbour to say goodbye.
 pub(crate) const CLOSE_DEADLINE: Duration = Duration::from_secs(2);
 
-/// How long a neighbour may take none of our octets: RFC 9687 asks for 8 minutes at least.
-const SEND_HOLD: Duration = Duration::from_secs(8 * 60);
-
-/// The longest message there is (RFC 8654). Whether the session allows it, the speaker knows.
-const MAX_MESSAGE: usize = 65535;
+/// The longest message that any session allows, as longer ones (RFC 8654) are not offered. A neighbour that announces one
+/// hears so at once, not when the last octet of it has come.
+const MAX_MESSAGE: usize = bgp_wire::MAX_LEN;
 
 /// How many chunks go to the kernel in one call.
 const SLICES: usize = 16;
@@ -71,27 +70,36 @@ impl Shared {
     }
 }
 
+/// What a writer is to write.
+#[derive(Debug)]
+struct Batch {
+    chunks: Vec<Bytes>,
+    /// How long the neighbour may take none of it (RFC 9687); `None` for as long as it likes.
+    send_hold: Option<Duration>,
+}
+
 /// The runtime's end of a connection.
 #[derive(Debug)]
 pub(crate) struct ConnHandle {
     shared: Arc<Shared>,
     /// `None` once the last batch has been given.
-    batches: Option<mpsc::Sender<Vec<Bytes>>>,
+    batches: Option<mpsc::Sender<Batch>>,
     writing: bool,
     /// Nothing was ever said.
     silent: bool,
     /// The memory of the last batch.
     spare: Vec<Bytes>,
+    remote: IpAddr,
 }
 
 impl ConnHandle {
     /// Starts reader and writer of `stream` on the current tokio runtime.
-    pub(crate) fn start(id: ConnId, stream: TcpStream, inlet: Inlet) -> Self {
+    pub(crate) fn start(id: ConnId, stream: TcpStream, remote: IpAddr, inlet: Inlet) -> Self {
         let shared = Arc::<Shared>::default();
         // One batch under way and the last one behind it.
         let (batches_in, batches) = mpsc::channel(2);
         tokio::spawn(run(id, stream, Arc::clone(&shared), batches, inlet));
-        Self { shared, batches: Some(batches_in), writing: false, silent: true, spare: Vec::new() }
+        Self { shared, batches: Some(batches_in), writing: false, silent: true, spare: Vec::new(), remote }
     }
 
     /// Whether the writer has nothing to do and may be given something.
@@ -108,13 +116,13 @@ impl ConnHandle {
         std::mem::take(&mut self.spare)
     }
 
-    /// Gives the idle writer a batch; an empty one leaves it idle.
-    pub(crate) fn write(&mut self, batch: Vec<Bytes>) {
-        if batch.is_empty() {
-            self.spare = batch;
+    /// Gives the idle writer a batch; an empty one leaves it idle. The neighbour may take none of it for `send_hold`.
+    pub(crate) fn write(&mut self, chunks: Vec<Bytes>, send_hold: Option<Duration>) {
+        if chunks.is_empty() {
+            self.spare = chunks;
         } else if let Some(batches) = &self.batches {
             // There are two places, and this is the only batch; or the writer has failed, and then it shall get no more.
-            let _ = batches.try_send(batch);
+            let _ = batches.try_send(Batch { chunks, send_hold });
             self.writing = true;
             self.silent = false;
         }
@@ -131,14 +139,25 @@ impl ConnHandle {
     pub(crate) fn close(&mut self, last: Vec<Bytes>) {
         if let Some(batches) = self.batches.take() {
             if !last.is_empty() {
-                // The second place is for this.
-                let _ = batches.try_send(last);
+                // The second place is for this. The time to close is short enough.
+                let _ = batches.try_send(Batch { chunks: last, send_hold: None });
             } else if self.silent {
                 self.shared.at_once.store(true, Ordering::Release);
             }
             self.shared.closing.store(true, Ordering::Release);
             self.shared.close.notify_waiters();
         }
+    }
+
+    /// Closes the connection at once, whatever is still to be said.
+    pub(crate) fn cut(&mut self) {
+        self.silent = true;
+        self.close(Vec::new());
+    }
+
+    /// Where the neighbour is.
+    pub(crate) const fn remote(&self) -> IpAddr {
+        self.remote
     }
 
     /// Whether there are bytes that the speaker hasn't seen.
@@ -162,7 +181,7 @@ async fn run(
     id: ConnId,
     mut stream: TcpStream,
     shared: Arc<Shared>,
-    batches: mpsc::Receiver<Vec<Bytes>>,
+    batches: mpsc::Receiver<Batch>,
     inlet: Inlet,
 ) {
     {
@@ -276,12 +295,12 @@ async fn discard(half: &mut ReadHalf<'_>, inlet: &Inlet) {
 async fn write(
     id: ConnId,
     mut half: WriteHalf<'_>,
-    mut batches: mpsc::Receiver<Vec<Bytes>>,
+    mut batches: mpsc::Receiver<Batch>,
     shared: &Shared,
     inlet: &Inlet,
 ) {
-    while let Some(mut batch) = batches.recv().await {
-        if let Err(reason) = write_batch(&half, &mut batch).await {
+    while let Some(Batch { mut chunks, send_hold }) = batches.recv().await {
+        if let Err(reason) = write_batch(&half, &mut chunks, send_hold).await {
             tracing::debug!(conn = %id, %reason, "write failed");
             *shared.write_fault() = Some(reason);
             if reason == CloseReason::SendHoldTimerExpired {
@@ -292,8 +311,8 @@ async fn write(
             batches.close();
             return;
         }
-        batch.clear();
-        if inlet.events.send(Event::Written(id, batch)).await.is_err() {
+        chunks.clear();
+        if inlet.events.send(Event::Written(id, chunks)).await.is_err() {
             return;
         }
     }
@@ -302,10 +321,18 @@ async fn write(
 }
 
 /// Writes all of `batch`, and empties it.
-async fn write_batch(half: &WriteHalf<'_>, batch: &mut [Bytes]) -> Result<(), CloseReason> {
+async fn write_batch(
+    half: &WriteHalf<'_>,
+    batch: &mut [Bytes],
+    send_hold: Option<Duration>,
+) -> Result<(), CloseReason> {
     let mut first = 0;
     while first < batch.len() {
-        match timeout(SEND_HOLD, half.writable()).await {
+        let writable = match send_hold {
+            Some(time) => timeout(time, half.writable()).await,
+            None => Ok(half.writable().await),
+        };
+        match writable {
             Err(_) => return Err(CloseReason::SendHoldTimerExpired),
             Ok(Err(error)) => return Err(CloseReason::Error(error.kind())),
             Ok(Ok(())) => {}

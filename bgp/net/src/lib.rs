@@ -19,8 +19,10 @@ mod buffer;
 mod conn;
 mod dial;
 mod event;
+mod farewell;
 mod handle;
 mod listen;
+mod reading;
 mod runtime;
 mod socket;
 

@@ -6,7 +6,7 @@
 //! idle, an answer goes into a place that was made for it.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use bgp_core::command::{Applied, Command, Refusal};
@@ -23,8 +23,10 @@ use tokio::time::{self, sleep_until};
 use crate::conn::{CLOSE_DEADLINE, ConnHandle};
 use crate::dial::{self, Attempt};
 use crate::event::{Event, INBOUND, Inbound, Inlet, Outlet, queues};
+use crate::farewell::Farewells;
 use crate::handle::{Request, Requests, Stopped};
 use crate::listen::{Listener, ListenerState};
+use crate::reading::Reading;
 
 /// How long one kind of work may keep the others waiting.
 const SLICE: Duration = Duration::from_millis(2);
@@ -57,9 +59,12 @@ struct Runtime {
     attempts: BTreeMap<ConnId, Attempt>,
     listeners: Vec<Listener>,
     accepted: u64,
+    farewells: Farewells,
     inlet: Inlet,
     outlet: Outlet,
     requests: Requests,
+    /// The received messages that are being passed in.
+    reading: Option<Reading>,
     /// The commands that are being carried out.
     commands: Option<Commands>,
     /// Subscribers that wait for something to take.
@@ -109,9 +114,11 @@ impl Runtime {
             attempts: BTreeMap::new(),
             listeners: Vec::new(),
             accepted: 0,
+            farewells: Farewells::default(),
             inlet,
             outlet,
             requests,
+            reading: None,
             commands: None,
             waiting: BTreeMap::new(),
             shutdown: None,
@@ -160,6 +167,7 @@ impl Runtime {
     /// Whether there is something to do without waiting.
     fn has_more(&self) -> bool {
         self.commands.is_some()
+            || self.reading.is_some()
             || self.speaker.has_work()
             || !self.outlet.events.is_empty()
             || !self.outlet.inbound.is_empty()
@@ -195,13 +203,40 @@ impl Runtime {
 
     fn take_inbound(&mut self) {
         let started = time::Instant::now();
+        self.read_on(started);
         for _ in 0..INBOUND {
-            let Ok(inbound) = self.outlet.inbound.try_recv() else { break };
-            self.inbound(inbound);
-            if started.elapsed() >= SLICE {
+            if self.reading.is_some() || started.elapsed() >= SLICE {
                 break;
             }
+            let Ok(inbound) = self.outlet.inbound.try_recv() else { break };
+            self.inbound(inbound);
+            self.read_on(started);
         }
+    }
+
+    /// Goes on passing in the messages of a buffer, if there is one, until the slice is over.
+    fn read_on(&mut self, started: time::Instant) {
+        let Some(mut reading) = self.reading.take() else { return };
+        let conn = reading.conn();
+        if self.conns.get(&conn).is_some_and(|handle| !handle.is_closing()) {
+            while !reading.is_done() {
+                let messages = reading.piece();
+                self.speaker.handle(self.clock.now(), Input::Received { conn, messages }, &mut self.out);
+                if started.elapsed() >= SLICE {
+                    break;
+                }
+            }
+            // Only now, so that writers find as much as possible to put into one batch.
+            self.carry_out();
+            if !reading.is_done() && self.conns.get(&conn).is_some_and(|handle| !handle.is_closing()) {
+                self.reading = Some(reading);
+                return;
+            }
+        }
+        if let Some(handle) = self.conns.get(&conn) {
+            handle.delivered();
+        }
+        self.inlet.pool.give_back(reading.into_buffer());
     }
 
     fn work(&mut self) {
@@ -241,7 +276,7 @@ impl Runtime {
                 {
                     let conn = ConnId::accepted(self.accepted);
                     self.accepted += 1;
-                    self.start(conn, stream);
+                    self.start(conn, stream, remote.ip());
                     self.handle(Input::Accepted {
                         conn,
                         link: Link { local, remote, direction: Direction::Passive },
@@ -253,7 +288,7 @@ impl Runtime {
                 if self.attempts.remove(&conn).is_some() {
                     match (stream.local_addr(), stream.peer_addr()) {
                         (Ok(local), Ok(remote)) => {
-                            self.start(conn, stream);
+                            self.start(conn, stream, remote.ip());
                             let link = Link { local, remote, direction: Direction::Active };
                             self.handle(Input::Connected { conn, link });
                         }
@@ -276,7 +311,9 @@ impl Runtime {
                 self.fill(conn);
             }
             Event::Gone(conn) => {
-                self.conns.remove(&conn);
+                if let Some(handle) = self.conns.remove(&conn) {
+                    self.farewells.end(conn, handle.remote());
+                }
             }
             Event::Unsubscribed(id) => {
                 self.waiting.remove(&id);
@@ -288,13 +325,7 @@ impl Runtime {
     fn inbound(&mut self, inbound: Inbound) {
         match inbound {
             Inbound::Messages(conn, buffer) => {
-                if self.conns.get(&conn).is_some_and(|handle| !handle.is_closing()) {
-                    self.handle(Input::Received { conn, messages: buffer.filled() });
-                }
-                if let Some(handle) = self.conns.get(&conn) {
-                    handle.delivered();
-                }
-                self.inlet.pool.give_back(buffer);
+                self.reading = Some(Reading::new(conn, buffer));
             }
             Inbound::Closed(conn, reason) => {
                 if self.conns.get(&conn).is_some_and(|handle| !handle.is_closing()) {
@@ -380,11 +411,7 @@ impl Runtime {
                 }
                 Output::Close { conn } => {
                     self.attempts.remove(&conn);
-                    if let Some(handle) = self.conns.get_mut(&conn) {
-                        let mut last = handle.memory();
-                        self.speaker.pull(self.clock.now(), conn, BATCH, &mut last);
-                        handle.close(last);
-                    }
+                    self.close(conn);
                 }
                 Output::Wake { conn } => self.fill(conn),
                 Output::Peer(event) => {
@@ -403,7 +430,19 @@ impl Runtime {
         {
             let mut batch = handle.memory();
             self.speaker.pull(self.clock.now(), conn, BATCH, &mut batch);
-            handle.write(batch);
+            handle.write(batch, self.speaker.send_hold(conn));
+        }
+    }
+
+    /// Closes a connection after its last words; without them where the neighbour has too many of that kind already.
+    fn close(&mut self, conn: ConnId) {
+        let Some(handle) = self.conns.get_mut(&conn) else { return };
+        let mut last = handle.memory();
+        self.speaker.pull(self.clock.now(), conn, BATCH, &mut last);
+        if self.farewells.begin(conn, handle.remote()) {
+            handle.close(last);
+        } else {
+            handle.cut();
         }
     }
 
@@ -420,8 +459,8 @@ impl Runtime {
         }
     }
 
-    fn start(&mut self, conn: ConnId, stream: TcpStream) {
-        self.conns.insert(conn, ConnHandle::start(conn, stream, self.inlet.clone()));
+    fn start(&mut self, conn: ConnId, stream: TcpStream, remote: IpAddr) {
+        self.conns.insert(conn, ConnHandle::start(conn, stream, remote, self.inlet.clone()));
     }
 
     fn listen(&mut self, addresses: Vec<SocketAddr>) {

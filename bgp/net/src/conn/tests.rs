@@ -33,7 +33,7 @@ impl Bench {
         neighbour.set_nodelay(true).unwrap();
         let (stream, _) = listener.accept().await.unwrap();
         let (inlet, outlet) = queues();
-        let conn = ConnHandle::start(ID, stream, inlet.clone());
+        let conn = ConnHandle::start(ID, stream, neighbour.local_addr().unwrap().ip(), inlet.clone());
         Self { conn, inlet, outlet, neighbour }
     }
 
@@ -99,8 +99,8 @@ async fn messages_arrive_whole_however_they_are_cut() {
 async fn the_longest_message_fits_behind_a_cut_one() {
     let mut bench = Bench::new().await;
     let mut sent = update(1000, 1);
-    sent.extend(update(u16::MAX, 2));
-    sent.extend(update(u16::MAX, 3));
+    sent.extend(update(4096, 2).repeat(50));
+    sent.extend(update(4096, 3));
     let (mut reader, mut writer) = (Vec::new(), bench.neighbour);
     let whole = sent.clone();
     let writing = tokio::spawn(async move {
@@ -161,12 +161,12 @@ async fn an_idle_connection_holds_no_buffer_and_a_full_queue_no_more_than_its_pl
 async fn batches_are_written_whole_one_at_a_time() {
     let mut bench = Bench::new().await;
     assert!(bench.conn.is_idle());
-    bench.conn.write(Vec::new());
+    bench.conn.write(Vec::new(), None);
     assert!(bench.conn.is_idle(), "an empty batch is none");
     // More chunks than fit into one call, more octets than into the socket.
     let batch: Vec<Bytes> = (0..200).map(|n: u8| BytesMut::from(&vec![n; 60_000][..]).freeze()).collect();
     let sent = batch.concat();
-    bench.conn.write(batch);
+    bench.conn.write(batch, None);
     assert!(!bench.conn.is_idle());
     let mut got = vec![0; sent.len()];
     bench.neighbour.read_exact(&mut got).await.unwrap();
@@ -181,7 +181,7 @@ async fn batches_are_written_whole_one_at_a_time() {
 #[tokio::test]
 async fn the_last_words_arrive_though_the_neighbour_goes_on_talking() {
     let mut bench = Bench::new().await;
-    bench.conn.write(vec![Bytes::from_static(b"long story, ")]);
+    bench.conn.write(vec![Bytes::from_static(b"long story, ")], None);
     // Unread bytes at the time of close would make the system reset the connection.
     bench.neighbour.write_all(&update(4000, 0)).await.unwrap();
     bench.conn.close(vec![Bytes::from_static(b"and goodbye")]);
@@ -198,7 +198,7 @@ async fn the_last_words_arrive_though_the_neighbour_goes_on_talking() {
 #[tokio::test(start_paused = true)]
 async fn a_neighbour_that_takes_nothing_is_left_after_the_deadline() {
     let mut bench = Bench::new().await;
-    bench.conn.write((0..200).map(|_| Bytes::from(vec![7; 60_000])).collect());
+    bench.conn.write((0..200).map(|_| Bytes::from(vec![7; 60_000])).collect(), None);
     let start = tokio::time::Instant::now();
     bench.conn.close(vec![Bytes::from_static(b"goodbye")]);
     assert!(matches!(bench.event().await, Event::Gone(ID)));
@@ -208,7 +208,8 @@ async fn a_neighbour_that_takes_nothing_is_left_after_the_deadline() {
 #[tokio::test(start_paused = true)]
 async fn a_neighbour_that_stops_reading_is_reported_after_the_send_hold_time() {
     let mut bench = Bench::new().await;
-    bench.conn.write((0..200).map(|_| Bytes::from(vec![7; 60_000])).collect());
+    const SEND_HOLD: Duration = Duration::from_secs(20 * 60);
+    bench.conn.write((0..200).map(|_| Bytes::from(vec![7; 60_000])).collect(), Some(SEND_HOLD));
     let start = tokio::time::Instant::now();
     assert_eq!(bench.closed().await, CloseReason::SendHoldTimerExpired);
     assert!(start.elapsed() >= SEND_HOLD);
@@ -221,7 +222,7 @@ async fn a_writer_that_fails_lets_the_reader_finish() {
     bench.neighbour.write_all(&update(100, 5)).await.unwrap();
     bench.neighbour.set_zero_linger().unwrap();
     drop(bench.neighbour);
-    bench.conn.write(vec![Bytes::from_static(b"anybody there?")]);
+    bench.conn.write(vec![Bytes::from_static(b"anybody there?")], None);
     let mut inbound = Vec::new();
     while let Some(next) = bench.outlet.inbound.recv().await {
         let last = matches!(next, Inbound::Closed(..));
@@ -244,4 +245,22 @@ async fn a_connection_on_which_nothing_was_said_is_closed_at_once() {
     assert_eq!(bench.neighbour.read(&mut [0; 1]).await.unwrap(), 0);
     assert_eq!(start.elapsed(), Duration::ZERO);
     assert!(matches!(bench.outlet.events.recv().await.unwrap(), Event::Gone(ID)));
+}
+
+#[tokio::test]
+async fn a_message_that_announces_itself_too_long_is_handed_over_at_once() {
+    let mut bench = Bench::new().await;
+    let header = update(5000, 0)[..19].to_vec();
+    bench.neighbour.write_all(&header).await.unwrap();
+    assert_eq!(bench.messages().await, header);
+}
+
+#[tokio::test]
+async fn a_cut_connection_says_nothing_and_does_not_linger() {
+    let mut bench = Bench::new().await;
+    bench.conn.write(vec![Bytes::from(vec![7; 10])], None);
+    assert!(matches!(bench.event().await, Event::Written(ID, _)));
+    bench.conn.cut();
+    // The neighbour neither reads nor closes.
+    assert!(matches!(bench.event().await, Event::Gone(ID)));
 }
