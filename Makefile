@@ -27,7 +27,6 @@ build:
 
 test:
 	@sh .ci/packages test
-	cargo build --locked --workspace
 	@skipped=$$(mktemp); status=0; \
 	SKIPPED_TESTS=$$skipped cargo test --locked --workspace || status=$$?; \
 	if [ -s $$skipped ]; then echo; echo "Skipped:"; sort -u $$skipped; else echo; echo "Nothing was skipped."; fi; \
