@@ -42,13 +42,20 @@ pub struct VppConfig {
     pub uplink: Option<Arc<str>>,
     /// How long VPP may be away before own prefixes are withdrawn.
     pub loss_grace: Duration,
+    /// How often all that VPP holds is compared with what is wanted; never where `None`.
+    pub audit: Option<Duration>,
     /// Most operations in flight.
     pub window: usize,
 }
 
 impl Default for VppConfig {
     fn default() -> Self {
-        Self { uplink: None, loss_grace: Duration::from_secs(5), window: 128 }
+        Self {
+            uplink: None,
+            loss_grace: Duration::from_secs(5),
+            audit: Some(Duration::from_secs(300)),
+            window: 128,
+        }
     }
 }
 

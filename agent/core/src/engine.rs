@@ -5,10 +5,13 @@
 //! calls again when an operation ended (that is an event), and at [`Engine::deadline`] with [`Event::Tick`].
 //!
 //! Gates between the parts are here too, since they concern all of them: nothing found in VPP is deleted before every
-//! source is in sync; peers come when the first complete picture is there; own prefixes go while VPP is away.
+//! source is in sync; peers come when the first complete picture is there, which includes VPP only as long as VPP can be
+//! expected to answer soon; own prefixes go while VPP is away.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bgp_core::rib::RibEvent;
 use bgp_core::time::Instant;
@@ -19,7 +22,11 @@ use crate::effects::{Effects, Origin, StatusPatch};
 use crate::event::{Change, Event, SpeakerEvent, VppEvent};
 use crate::handler::{BgpHandler, ConnectivityHandler, Handler, HostHandler, PeerHandler, RoutingHandler};
 use crate::model::Condition;
-use crate::plan::{SpeakerOp, SpeakerPlan, VppOp, VppPlan, VppReport, VppState};
+use crate::plan::{Audit, SpeakerOp, SpeakerPlan, VppOp, VppPlan, VppReport, VppState};
+
+/// The first sessions wait for VPP, where it can be reached, no longer than this: their first UPDATEs then hold our own
+/// prefixes too.
+const FIRST_PICTURE: Duration = Duration::from_secs(5);
 
 /// The agent's decisions as one value. See the module's text.
 #[derive(Debug)]
@@ -35,6 +42,8 @@ pub struct Engine {
     sources: Sources,
     converged: FamilySet,
     forwarding: Forwarding,
+    /// VPP was tried and could not be reached, or went away again.
+    unreachable: bool,
     conditions: BTreeMap<(Origin, Arc<str>), Vec<Condition>>,
     queue: VecDeque<Event>,
     fx: Effects,
@@ -118,11 +127,12 @@ impl Engine {
             routing: RoutingHandler::new(&config),
             connectivity: ConnectivityHandler::new(&config),
             host: HostHandler::new(&config),
-            vpp: config.vpp.as_ref().map(|vpp| VppPlan::new(vpp.window)),
+            vpp: config.vpp.as_ref().map(|vpp| VppPlan::new(vpp.window, vpp.audit)),
             speaker: SpeakerPlan::default(),
             sources: Sources::default(),
             converged: FamilySet::EMPTY,
             forwarding: Forwarding::Unknown,
+            unreachable: false,
             conditions: BTreeMap::new(),
             queue: VecDeque::new(),
             fx: Effects::default(),
@@ -152,12 +162,15 @@ impl Engine {
     /// When [`Event::Tick`] is next due, if nothing else happens.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        let grace = match self.forwarding {
-            Forwarding::Away(since) => self.config.vpp.as_ref().map(|vpp| since + vpp.loss_grace),
+        let since = match self.forwarding {
+            Forwarding::Away(since) => Some(since),
             Forwarding::Unknown | Forwarding::Withheld | Forwarding::Ready => None,
         };
+        let grace = since.zip(self.config.vpp.as_ref()).map(|(since, vpp)| since + vpp.loss_grace);
+        let waits_for_vpp = self.sources.in_sync() && !self.speaker.peers_open();
+        let picture = since.filter(|_| waits_for_vpp).map(|since| since + FIRST_PICTURE);
         let vpp = self.vpp.as_ref().and_then(VppPlan::deadline);
-        [grace, vpp].into_iter().flatten().min()
+        [grace, picture, vpp].into_iter().flatten().min()
     }
 
     /// How everything stands. Costs a walk over all objects.
@@ -176,6 +189,24 @@ impl Engine {
     /// Everything that is wrong with any object.
     pub fn conditions(&self) -> impl Iterator<Item = &Condition> {
         self.conditions.values().flatten()
+    }
+
+    /// Where the speaker shall listen now; nowhere before the first complete lists, as that would be a guess.
+    #[must_use]
+    pub fn listen(&self) -> Vec<SocketAddr> {
+        self.peer.listen()
+    }
+
+    /// Has everything in VPP compared with what is wanted, as soon as nothing is in flight, and the difference repaired.
+    /// Returns the number that [`Audit::number`] will have when that is done; `None` where VPP cannot be read now.
+    pub fn audit(&mut self, now: Instant) -> Option<u64> {
+        self.vpp.as_mut()?.audit(now)
+    }
+
+    /// The last comparison, once everything that it found has been repaired or has failed.
+    #[must_use]
+    pub fn audited(&self) -> Option<&Audit> {
+        self.vpp.as_ref()?.audited()
     }
 
     fn run(&mut self, now: Instant) {
@@ -272,11 +303,17 @@ impl Engine {
             VppEvent::Up(generation) => {
                 tracing::info!(generation = generation.0, "vpp connected");
                 vpp.up(now, generation);
+                self.unreachable = false;
+                // The loss of the connection before may have gone by unseen.
+                if self.forwarding == Forwarding::Ready {
+                    self.forwarding = Forwarding::Away(now);
+                }
             }
             VppEvent::Done(id, result) => vpp.done(now, id, result),
             VppEvent::Interfaces(interfaces) => vpp.interfaces(&interfaces),
             VppEvent::Lost => {
                 vpp.lost();
+                self.unreachable = true;
                 if self.forwarding == Forwarding::Ready {
                     tracing::warn!("vpp lost");
                     self.forwarding = Forwarding::Away(now);
@@ -288,7 +325,9 @@ impl Engine {
                 self.speaker.set_originate(false);
             }
             VppEvent::Replayed => {
-                tracing::info!("vpp holds what it should");
+                if self.forwarding != Forwarding::Ready {
+                    tracing::info!("vpp holds what it should");
+                }
                 self.forwarding = Forwarding::Ready;
                 self.speaker.set_originate(true);
             }
@@ -319,9 +358,13 @@ impl Engine {
                 return;
             }
         }
-        match self.forwarding {
-            Forwarding::Ready | Forwarding::Withheld if in_sync => self.speaker.open_peers(),
-            Forwarding::Ready | Forwarding::Withheld | Forwarding::Unknown | Forwarding::Away(_) => {}
+        let complete = match self.forwarding {
+            Forwarding::Ready | Forwarding::Withheld => true,
+            Forwarding::Away(since) => self.unreachable || now >= since + FIRST_PICTURE,
+            Forwarding::Unknown => false,
+        };
+        if in_sync && complete {
+            self.speaker.open_peers();
         }
         if let Some(conditions) = self.speaker.take_conditions() {
             let key = (Origin::Speaker, Arc::from("refusals"));

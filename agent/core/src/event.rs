@@ -65,7 +65,7 @@ pub enum VppEvent {
     Done(OpId, Result<VppReply, VppFailure>),
     /// Interfaces as VPP has them now, complete. Sent when they change after the dump.
     Interfaces(Vec<Interface>),
-    /// The connection is gone, and with it the operations in flight.
+    /// The connection is gone, and with it the operations in flight; or the first attempt to make one has failed.
     Lost,
     /// VPP has been away longer than the loss grace. A follow-up that the engine makes.
     GraceOver,

@@ -6,12 +6,11 @@ mod world;
 
 use std::time::Duration;
 
+use agent_core::Event;
 use agent_core::desired::{IpipKey, ObjectKey, VppKey};
 use agent_core::event::{Interface, SwIfIndex, VppEvent};
 use agent_core::model::{Affinity, Encapsulation, Node, NodeName, Pool};
-use agent_core::plan::{Retval, VppAction, VppFailure, VppState};
-use agent_core::{Event, Forwarding};
-use bgp_core::command::Command;
+use agent_core::plan::{Retval, VppAction, VppFailure};
 use world::{Best, ME, World};
 
 fn me() -> Node {
@@ -234,102 +233,6 @@ fn own_blocks_are_announced_and_drop_what_has_no_longer_match() {
     world.settle();
     assert_eq!(world.originations(), ["10.1.8.1/32"]);
     assert_eq!(routes(&world), Vec::<String>::new());
-}
-
-#[test]
-fn peers_come_last_and_only_with_the_first_complete_picture() {
-    let mut world = World::new();
-    world.cluster.nodes.insert(NodeName::from(ME), me());
-    world.cluster.nodes.insert(
-        NodeName::from("node-b"),
-        Node { ipv4: Some("192.0.2.2/24".parse().unwrap()), ..Node::default() },
-    );
-    let block = Affinity::confirmed("10.1.7.0/26".parse().unwrap(), NodeName::from(ME));
-    world.cluster.affinities.insert("row".into(), block);
-    world.list();
-    world.run();
-    assert_eq!(world.peers(), Vec::<&str>::new(), "VPP has not been read");
-    assert_eq!(world.originations(), Vec::<&str>::new());
-    world.connect();
-    world.run();
-    assert_eq!(world.peers(), ["192.0.2.2"]);
-    let order: Vec<usize> = [
-        |c: &Command| matches!(c, Command::PutIdentity { .. }),
-        |c: &Command| matches!(c, Command::PutPrefixSet(..)),
-        |c: &Command| matches!(c, Command::PutPolicy(..)),
-        |c: &Command| matches!(c, Command::PutOrigination(..)),
-        |c: &Command| matches!(c, Command::LoadingDone),
-        |c: &Command| matches!(c, Command::PutPeer(..)),
-    ]
-    .iter()
-    .map(|what| world.commands.iter().position(what).unwrap())
-    .collect();
-    assert!(order.is_sorted(), "{order:?}");
-    let last_set = world.commands.iter().rposition(|c| matches!(c, Command::PutPrefixSet(..))).unwrap();
-    assert!(last_set < order[5]);
-}
-
-#[test]
-fn without_vpp_peers_come_after_the_grace_and_own_prefixes_with_vpp() {
-    let mut world = World::new();
-    world.cluster.nodes.insert(NodeName::from(ME), me());
-    world.cluster.nodes.insert(
-        NodeName::from("node-b"),
-        Node { ipv4: Some("192.0.2.2/24".parse().unwrap()), ..Node::default() },
-    );
-    world
-        .cluster
-        .affinities
-        .insert("row".into(), Affinity::confirmed("10.1.7.0/26".parse().unwrap(), NodeName::from(ME)));
-    world.list();
-    world.run();
-    world.pass(Duration::from_secs(4));
-    assert_eq!(world.peers(), Vec::<&str>::new());
-    world.pass(Duration::from_secs(2));
-    assert_eq!((world.peers(), world.originations()), (vec!["192.0.2.2"], vec![]));
-    world.connect();
-    world.settle();
-    assert_eq!(world.originations(), ["10.1.7.0/26"]);
-}
-
-#[test]
-fn own_prefixes_go_after_the_grace_and_come_back_after_the_replay() {
-    let mut world = world();
-    world.affinity("row", Some(Affinity::confirmed("10.1.7.0/26".parse().unwrap(), NodeName::from(ME))));
-    world.route("10.1.0.0/26", via(&["192.0.2.2"]));
-    world.settle();
-    let before = world.vpp.canonical();
-    world.lose();
-    world.pass(Duration::from_secs(4));
-    assert_eq!(world.originations(), ["10.1.7.0/26"], "within the grace nothing happens");
-    assert_eq!(world.engine.status().vpp.unwrap().state, VppState::Away);
-    world.pass(Duration::from_secs(2));
-    assert_eq!(world.originations(), Vec::<&str>::new());
-    assert_eq!(world.engine.status().forwarding, Forwarding::Withheld);
-    world.restart_vpp();
-    world.connect();
-    // One operation at a time: the prefix must not be back before the last of them.
-    world.window = 1;
-    while world.vpp.canonical() != before {
-        assert_eq!(world.originations(), Vec::<&str>::new());
-        assert!(world.step(usize::MAX), "stuck");
-    }
-    world.settle();
-    assert_eq!(world.originations(), ["10.1.7.0/26"]);
-    assert!(world.engine.status().ready());
-}
-
-#[test]
-fn a_short_loss_withdraws_nothing() {
-    let mut world = world();
-    world.affinity("row", Some(Affinity::confirmed("10.1.7.0/26".parse().unwrap(), NodeName::from(ME))));
-    world.settle();
-    world.commands.clear();
-    world.lose();
-    world.pass(Duration::from_secs(3));
-    world.connect();
-    world.settle();
-    assert_eq!(world.commands, []);
 }
 
 #[test]

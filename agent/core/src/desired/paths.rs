@@ -16,10 +16,14 @@ impl SetId {
     pub(crate) const NONE: Self = Self(0);
     /// A route with paths that this agent never asks for; equal to nothing wanted.
     pub(crate) const FOREIGN: Self = Self(u32::MAX);
+    /// A route into an interface that is gone: it drops everything, and would still do so when another interface got the
+    /// same index, as VPP shares what hangs on a set of paths. It must be deleted before it is put again.
+    pub(crate) const DEAD: Self = Self(u32::MAX - 1);
 
     const fn slot(self) -> Option<usize> {
         match self.0 {
             0 | u32::MAX => None,
+            n if n == Self::DEAD.0 => None,
             n => Some(n as usize - 1),
         }
     }

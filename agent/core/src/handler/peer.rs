@@ -9,10 +9,11 @@
 //! match an empty cluster.
 
 mod claims;
+mod listen;
 mod session;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use bgp_core::time::Instant;
 use bgp_core::{Asn, Family, RouterId};
@@ -58,12 +59,15 @@ impl Cluster {
 
     /// Our address of a family, where sessions of the family are wanted at all.
     fn own_address(&self, family: Family) -> Option<IpAddr> {
-        let enabled = match self.mode {
+        self.own().filter(|_| self.enabled(family))?.address(family)
+    }
+
+    fn enabled(&self, family: Family) -> bool {
+        match self.mode {
             BgpMode::DualStack => true,
             BgpMode::V4Only => family == Family::Ipv4Unicast,
             BgpMode::V6Only => family == Family::Ipv6Unicast,
-        };
-        self.own().filter(|_| enabled)?.address(family)
+        }
     }
 
     fn default_config(&self) -> Option<&BgpConfig> {
@@ -133,6 +137,11 @@ impl PeerHandler {
             peers_known: false,
             configs_known: false,
         }
+    }
+
+    /// Where the speaker shall listen; nowhere before the first complete lists.
+    pub(crate) fn listen(&self) -> Vec<SocketAddr> {
+        if self.complete() { listen::addresses(&self.cluster) } else { Vec::new() }
     }
 
     fn complete(&self) -> bool {

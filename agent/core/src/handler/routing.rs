@@ -91,11 +91,15 @@ impl RoutingHandler {
         }
         fx.bgp.push(BgpEdit::Put(block_set(of, &wanted)));
         fx.bgp.push(BgpEdit::Put(host_set(of, &wanted)));
-        for prefix in wanted.iter().filter(|prefix| !before.contains(prefix)) {
+        // Looked up, not searched for: there may be thousands of blocks, and each comes by itself.
+        let gone = before.iter().filter(|prefix| !able || self.addresses.get(prefix).is_none());
+        let come = wanted.iter().filter(|prefix| self.announced.get(prefix).is_none());
+        let (come, gone): (Vec<&IpNet>, Vec<&IpNet>) = (come.collect(), gone.collect());
+        for prefix in come {
             self.announced.insert(*prefix, ());
             fx.bgp.push(BgpEdit::Put(BgpObject::Origination(*prefix, Origination::default())));
         }
-        for prefix in before.iter().filter(|prefix| !wanted.contains(prefix)) {
+        for prefix in gone {
             self.announced.remove(prefix);
             fx.bgp.push(BgpEdit::Delete(BgpKey::Origination(*prefix)));
         }

@@ -48,6 +48,8 @@ pub struct BgpConfig {
     pub asn: Option<Asn>,
     /// Port that nodes listen on.
     pub listen_port: Option<PeerPort>,
+    /// `bindMode: NodeIP`: nodes listen on their BGP addresses only. `default` only.
+    pub bind_node_ip: bool,
     /// Sessions of the mesh ask for a password. `default` only.
     pub mesh_password: bool,
 }

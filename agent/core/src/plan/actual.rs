@@ -3,6 +3,9 @@
 //! Ours are: every route of our FIB source; tunnels that carry our tag; and tunnels from one of our addresses without
 //! any tag that are still down, because that is what a start interrupted between two requests leaves behind.
 //! Everything else is left alone, unless it is exactly what is wanted: then it is adopted.
+//!
+//! Routes are put into a tunnel only when it has its tag. So a route of ours into an interface that is gone, or into a
+//! tunnel without a tag, was put there when the index meant another interface: it is dead.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -54,9 +57,14 @@ pub(super) fn merge(store: &mut Store, dump: &Dump) {
     for (table, family) in &dump.tables {
         store.objects.entry(ObjectKey::Table(*table, *family)).or_default().actual = Actual::Present;
     }
-    let tunnels = merge_tunnels(store, dump);
+    let interfaces: BTreeMap<SwIfIndex, &Interface> = dump.interfaces.iter().map(|i| (i.index, i)).collect();
+    let tunnels = merge_tunnels(store, dump, &interfaces);
     for (key, paths) in &dump.routes {
-        let id = desired_form(store, &tunnels, paths);
+        let id = if paths.iter().any(|path| is_dead(&interfaces, &tunnels, path)) {
+            SetId::DEAD
+        } else {
+            desired_form(store, &tunnels, paths)
+        };
         let entry = store.found_route(*key);
         entry.actual = id;
         entry.adopted = entry.desired == SetId::NONE;
@@ -77,8 +85,11 @@ pub(super) fn find_uplink(store: &mut Store, interfaces: &[Interface]) -> bool {
     std::mem::replace(&mut entry.actual, actual) != actual
 }
 
-fn merge_tunnels(store: &mut Store, dump: &Dump) -> BTreeMap<SwIfIndex, IpipKey> {
-    let interfaces: BTreeMap<SwIfIndex, &Interface> = dump.interfaces.iter().map(|i| (i.index, i)).collect();
+fn merge_tunnels(
+    store: &mut Store,
+    dump: &Dump,
+    interfaces: &BTreeMap<SwIfIndex, &Interface>,
+) -> BTreeMap<SwIfIndex, IpipKey> {
     let mut tunnels = BTreeMap::new();
     for tunnel in &dump.tunnels {
         let key = IpipKey { local: tunnel.local, remote: tunnel.remote };
@@ -112,6 +123,20 @@ fn is_ours(dump: &Dump, tunnel: &DumpedTunnel, interface: &Interface) -> bool {
         |address: IpAddr| dump.interfaces.iter().any(|i| i.addresses.iter().any(|net| net.addr() == address));
     let unfinished = || interface.tag.is_empty() && !interface.admin_up && ours(tunnel.local);
     interface.tag.starts_with(TUNNEL_TAG) || unfinished()
+}
+
+/// See the module's text.
+fn is_dead(
+    interfaces: &BTreeMap<SwIfIndex, &Interface>,
+    tunnels: &BTreeMap<SwIfIndex, IpipKey>,
+    path: &FibPath,
+) -> bool {
+    match path.kind {
+        FibPathKind::Attached(index) => interfaces
+            .get(&index)
+            .is_none_or(|found| tunnels.contains_key(&index) && !found.tag.starts_with(TUNNEL_TAG)),
+        FibPathKind::Via(..) | FibPathKind::Recursive(..) | FibPathKind::Drop | FibPathKind::Other => false,
+    }
 }
 
 /// The number of the set of paths that VPP shows, if it is one that could be wanted.

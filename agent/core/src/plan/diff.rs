@@ -37,6 +37,12 @@ pub(super) fn route_step(store: &mut Store, key: RouteKey, may_delete: bool) -> 
         return if entry.desired == SetId::NONE { Step::Forget } else { Step::Settled };
     }
     let RouteKey { table, prefix } = key;
+    // No traffic is lost by its going, so it waits for nobody.
+    if entry.actual == SetId::DEAD
+        && let Some(source) = fib_source(store)
+    {
+        return Step::Emit { action: VppAction::DelRoute { source, table, prefix }, leaving: true };
+    }
     if entry.desired == SetId::NONE {
         if entry.adopted && !may_delete {
             return Step::Hold;

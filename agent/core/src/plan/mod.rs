@@ -2,13 +2,14 @@
 //!
 //! `operation` says what an executor is asked to do. `order` gives every object its rank and what it needs.
 //! `diff` looks at one entry of the store and says the next step. `actual` turns a dump into what is known of
-//! VPP. `run` is the reconciler of VPP as a value: what is ready, in flight, retried, blocked. `speaker` is the same for
+//! VPP, and `audit` says what differed from it. `run` is the reconciler of VPP as a value: what is ready, in flight, retried, blocked. `speaker` is the same for
 //! the speaker, which is simpler: it lives in this process and starts empty.
 //!
 //! *Absent on purpose:* waiting. The engine hands an operation over when the executor has a free slot, and hears of
 //! its end by an event.
 
 mod actual;
+mod audit;
 mod backoff;
 mod diff;
 mod operation;
@@ -17,6 +18,7 @@ mod report;
 mod run;
 mod speaker;
 
+pub use audit::Audit;
 pub use operation::{OpId, Retval, SpeakerOp, TUNNEL_TAG, VppAction, VppFailure, VppOp};
 pub(crate) use order::family;
 pub use report::{BlockedObject, KindCounts, VppReport, VppState};

@@ -109,6 +109,8 @@ impl VppPlan {
         VppReport {
             state: match self.link {
                 Link::Down => VppState::Away,
+                // An audit that VPP answers is no reason to doubt what is known.
+                Link::DumpDue(_, 0) | Link::Dumping(_, 0) if self.audits.under_way() => VppState::Running,
                 Link::DumpDue(..) | Link::Dumping(..) => VppState::Reading,
                 Link::Running => VppState::Running,
             },

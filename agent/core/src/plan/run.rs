@@ -1,14 +1,16 @@
 //! The reconciler of VPP as a value: what is ready, in flight, retried, blocked.
 //!
 //! While VPP is away nothing is queued; when it is back a dump says what it holds, and every entry that differs is
-//! looked at. From then on only touched entries are. An entry has at most one operation in flight; what happens to it
+//! looked at. From then on only touched entries are, and now and then everything by an audit, which is a dump again. An entry has at most one operation in flight; what happens to it
 //! meanwhile is looked at when that ends. What is needed and absent is waited for by key, never polled.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
 
 use bgp_core::time::Instant;
 
 use super::actual;
+use super::audit::{Audit, Audits, Before};
 use super::backoff::pause;
 use super::diff::{Step, object_step, route_step};
 use super::operation::{OpId, VppAction, VppFailure, VppOp};
@@ -41,6 +43,9 @@ pub(crate) struct VppPlan {
     replaying: bool,
     /// Interfaces as last seen, among which the uplink is looked for.
     interfaces: Vec<Interface>,
+    /// Interfaces that were seen while a dump was out: they are newer than those of the dump.
+    newer: Option<Vec<Interface>>,
+    pub(super) audits: Audits,
     /// Touched keys being looked at; empty in between.
     batch: Vec<VppKey>,
 }
@@ -59,7 +64,7 @@ pub(super) enum Link {
 }
 
 impl VppPlan {
-    pub(crate) fn new(window: usize) -> Self {
+    pub(crate) fn new(window: usize, audit: Option<Duration>) -> Self {
         Self {
             store: Store::default(),
             link: Link::Down,
@@ -74,6 +79,8 @@ impl VppPlan {
             may_delete: false,
             replaying: false,
             interfaces: Vec::new(),
+            newer: None,
+            audits: Audits::new(audit),
             batch: Vec::new(),
         }
     }
@@ -108,6 +115,7 @@ impl VppPlan {
     /// The connection is gone.
     pub(crate) fn lost(&mut self) {
         self.link = Link::Down;
+        self.audits.cancel();
         self.clear_work();
         actual::forget(&mut self.store);
     }
@@ -119,15 +127,39 @@ impl VppPlan {
         self.waiting.clear();
         self.failures.clear();
         self.interfaces.clear();
+        self.newer = None;
         self.replaying = false;
     }
 
     /// The interfaces of VPP changed.
     pub(crate) fn interfaces(&mut self, interfaces: &[Interface]) {
-        if self.link == Link::Running {
-            self.interfaces = interfaces.to_vec();
-            self.find_uplink();
+        match self.link {
+            Link::Running => {
+                self.interfaces = interfaces.to_vec();
+                self.find_uplink();
+            }
+            Link::Dumping(..) => self.newer = Some(interfaces.to_vec()),
+            // The dump that comes says more.
+            Link::Down | Link::DumpDue(..) => {}
         }
+    }
+
+    /// Everything that VPP holds is compared with what is wanted, as soon as nothing is in flight. Answers the number of
+    /// the audit; `None` where VPP is away, or being read for another reason.
+    pub(crate) fn audit(&mut self, now: Instant) -> Option<u64> {
+        match self.link {
+            Link::Running => {
+                self.link = Link::DumpDue(now, 0);
+                Some(self.audits.begin())
+            }
+            Link::DumpDue(..) | Link::Dumping(..) => self.audits.under_way().then(|| self.audits.begin()),
+            Link::Down => None,
+        }
+    }
+
+    /// The last audit, once nothing that it found is left to do.
+    pub(crate) fn audited(&self) -> Option<&Audit> {
+        self.audits.last().filter(|_| self.link == Link::Running && self.idle())
     }
 
     fn find_uplink(&mut self) {
@@ -160,7 +192,7 @@ impl VppPlan {
             && dump == id
         {
             match result {
-                Ok(VppReply::Dump(dump)) => self.dumped(&dump),
+                Ok(VppReply::Dump(dump)) => self.dumped(now, &dump),
                 Ok(VppReply::Done | VppReply::SwIfIndex(_) | VppReply::FibSource(_)) | Err(_) => {
                     let failed = failed.saturating_add(1);
                     self.link = Link::DumpDue(now + pause(failed), failed);
@@ -177,11 +209,18 @@ impl VppPlan {
         self.drain_touched();
     }
 
-    fn dumped(&mut self, dump: &Dump) {
+    fn dumped(&mut self, now: Instant, dump: &Dump) {
+        let newer = self.newer.take();
+        let before = Before::of(&self.store);
         self.clear_work();
         actual::forget(&mut self.store);
         actual::merge(&mut self.store, dump);
-        self.interfaces.clone_from(&dump.interfaces);
+        if self.audits.under_way() {
+            before.keep_offload(&mut self.store);
+        }
+        self.interfaces = newer.unwrap_or_else(|| dump.interfaces.clone());
+        actual::find_uplink(&mut self.store, &self.interfaces);
+        self.audits.read(now, &before, &self.store);
         self.store.touched.clear();
         self.link = Link::Running;
         self.replaying = true;
@@ -331,7 +370,14 @@ impl VppPlan {
                 VppKey::Object(object) => self.store.objects.get(&object).is_some_and(|entry| entry.wanted()),
                 VppKey::Route(_) => true,
             };
-            if let Some(ready) = self.ready.get_mut(Rank::of(&key, wanted) as usize) {
+            let dead = match key {
+                VppKey::Object(_) => false,
+                VppKey::Route(route) => {
+                    self.store.route(&route).is_some_and(|entry| entry.actual == SetId::DEAD)
+                }
+            };
+            let rank = if dead { Rank::Base } else { Rank::of(&key, wanted) };
+            if let Some(ready) = self.ready.get_mut(rank as usize) {
                 ready.push_back(key);
             }
         }
@@ -378,12 +424,18 @@ impl VppPlan {
         match self.link {
             Link::Down | Link::Dumping(..) => None,
             Link::DumpDue(at, _) => self.in_flight.is_empty().then_some(at),
-            Link::Running => self.retries.first().map(|(at, _)| *at),
+            Link::Running => {
+                let retry = self.retries.first().map(|(at, _)| *at);
+                [retry, self.audits.due].into_iter().flatten().min()
+            }
         }
     }
 
     /// Appends at most `slots` operations that may leave now.
     pub(crate) fn next_ops(&mut self, now: Instant, slots: usize, out: &mut Vec<VppOp>) {
+        if self.link == Link::Running && self.audits.due.is_some_and(|due| now >= due) {
+            self.audit(now);
+        }
         let room = slots.min(self.window.saturating_sub(self.in_flight.len()));
         match self.link {
             Link::Down | Link::Dumping(..) => {}

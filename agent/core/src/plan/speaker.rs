@@ -95,6 +95,11 @@ impl SpeakerPlan {
         }
     }
 
+    /// Whether the gate of peers is open.
+    pub(crate) const fn peers_open(&self) -> bool {
+        self.peer
+    }
+
     fn touch_all(&mut self, which: impl Fn(&BgpKey) -> bool) {
         let keys: Vec<BgpKey> = self.entries.keys().filter(|key| which(key)).cloned().collect();
         for key in keys {

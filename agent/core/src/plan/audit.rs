@@ -1,0 +1,165 @@
+//! The audit: all that VPP holds is read again and compared with what it was known to hold. What differs was changed
+//! behind our back; putting it right is the plan's usual work after a dump, so nothing here acts.
+//!
+//! VPP lists a route only under its best source: one that somebody else's route hides looks absent each time. Such a
+//! route is put again, which changes nothing, and is told apart from real repairs.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use bgp_core::time::Instant;
+
+use crate::desired::{Actual, IpipKey, ObjectEntry, ObjectKey, Store, VppKey};
+use crate::event::SwIfIndex;
+
+/// At most so many objects are named; the counts are complete.
+const NAMED: usize = 100;
+
+/// What an audit has found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Audit {
+    /// Counts audits, from 1.
+    pub number: u64,
+    /// So many objects were missing, superfluous or not as they had been put.
+    pub found: usize,
+    /// So many of them had been found by the audit before, too: most likely somebody else's routes hide them.
+    pub again: usize,
+    /// The first hundred of them.
+    pub objects: Vec<VppKey>,
+}
+
+/// When audits happen, and what the last one found.
+#[derive(Debug, Default)]
+pub(super) struct Audits {
+    every: Option<Duration>,
+    /// When the next one is due.
+    pub(super) due: Option<Instant>,
+    /// Of the last one that was begun.
+    number: u64,
+    under_way: bool,
+    found: BTreeSet<VppKey>,
+    last: Option<Audit>,
+}
+
+/// What was known right before VPP was read again.
+#[derive(Debug)]
+pub(super) struct Before {
+    unsettled: BTreeSet<VppKey>,
+    offloading: Vec<(IpipKey, SwIfIndex)>,
+}
+
+impl Before {
+    pub(super) fn of(store: &Store) -> Self {
+        let offloading = store.objects.iter().filter_map(|(key, entry)| match key {
+            ObjectKey::Gso(tunnel) if entry.present() => {
+                Some((*tunnel, store.interface(&ObjectKey::Ipip(*tunnel))?))
+            }
+            ObjectKey::Uplink
+            | ObjectKey::FibSource
+            | ObjectKey::Table(..)
+            | ObjectKey::Ipip(_)
+            | ObjectKey::Tag(_)
+            | ObjectKey::Unnumbered(_)
+            | ObjectKey::Gso(_)
+            | ObjectKey::AdminUp(_) => None,
+        });
+        Self { offloading: offloading.collect(), unsettled: unsettled(store) }
+    }
+
+    /// VPP doesn't show whether offload is on. A tunnel that is as it was still has it.
+    pub(super) fn keep_offload(&self, store: &mut Store) {
+        for (tunnel, index) in &self.offloading {
+            let same = store.interface(&ObjectKey::Ipip(*tunnel)) == Some(*index)
+                && store.present(&ObjectKey::Tag(*tunnel));
+            if same && let Some(entry) = store.objects.get_mut(&ObjectKey::Gso(*tunnel)) {
+                entry.actual = Actual::Present;
+            }
+        }
+    }
+}
+
+impl Audits {
+    pub(super) fn new(every: Option<Duration>) -> Self {
+        Self { every, ..Self::default() }
+    }
+
+    /// One is under way.
+    pub(super) const fn under_way(&self) -> bool {
+        self.under_way
+    }
+
+    /// The next one has begun: its number.
+    pub(super) fn begin(&mut self) -> u64 {
+        self.due = None;
+        if !std::mem::replace(&mut self.under_way, true) {
+            self.number += 1;
+        }
+        self.number
+    }
+
+    /// The connection is gone.
+    pub(super) fn cancel(&mut self) {
+        self.under_way = false;
+        self.due = None;
+        self.found.clear();
+    }
+
+    /// VPP has been read, for an audit or otherwise.
+    pub(super) fn read(&mut self, now: Instant, before: &Before, store: &Store) {
+        self.due = self.every.map(|every| now + every);
+        if !std::mem::take(&mut self.under_way) {
+            return;
+        }
+        let found: BTreeSet<VppKey> = unsettled(store).difference(&before.unsettled).copied().collect();
+        let again = found.intersection(&self.found).count();
+        let objects: Vec<VppKey> = found.iter().take(NAMED).copied().collect();
+        if found.len() > again {
+            let first = objects.iter().take(3).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            tracing::warn!(
+                objects = found.len(),
+                again,
+                first,
+                "vpp was changed by somebody else; repairing"
+            );
+        } else {
+            tracing::debug!(objects = found.len(), "vpp audited");
+        }
+        self.last = Some(Audit { number: self.number, found: found.len(), again, objects });
+        self.found = found;
+    }
+
+    pub(super) const fn last(&self) -> Option<&Audit> {
+        self.last.as_ref()
+    }
+}
+
+/// Everything that is not in VPP as it shall be, as far as VPP shows it.
+fn unsettled(store: &Store) -> BTreeSet<VppKey> {
+    let objects = store
+        .objects
+        .iter()
+        .filter(|(key, entry)| !settled(store, key, entry))
+        .map(|(key, _)| VppKey::Object(*key));
+    let routes = store.routes.iter().flat_map(|(table, routes)| {
+        routes
+            .iter()
+            .filter(|(_, entry)| entry.desired != entry.actual)
+            .map(|(prefix, _)| VppKey::Route(crate::model::RouteKey { table: *table, prefix }))
+    });
+    objects.chain(routes).collect()
+}
+
+fn settled(store: &Store, key: &ObjectKey, entry: &ObjectEntry) -> bool {
+    match key {
+        // The first is only ever found, the second never seen.
+        ObjectKey::Uplink | ObjectKey::Gso(_) => true,
+        ObjectKey::Ipip(_) => entry.wanted() == (entry.actual != Actual::Absent),
+        ObjectKey::Unnumbered(_) => {
+            let uplink = store.interface(&ObjectKey::Uplink).map(Actual::Interface);
+            !entry.wanted() || uplink == Some(entry.actual)
+        }
+        ObjectKey::FibSource | ObjectKey::Table(..) | ObjectKey::Tag(_) | ObjectKey::AdminUp(_) => {
+            !entry.wanted() || entry.actual != Actual::Absent
+        }
+    }
+}
