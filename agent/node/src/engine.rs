@@ -2,43 +2,54 @@
 //!
 //! It waits for nobody: an operation is handed over only where an executor has a free slot.
 
-mod listen;
-
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use agent_core::event::Event;
 use agent_core::model::{Condition, Severity};
-use agent_core::plan::{SpeakerOp, VppOp, VppState};
+use agent_core::plan::{Audit, SpeakerOp, VppOp, VppState};
 use agent_core::{Config, Engine, Status};
 use bgp_core::FamilySet;
 use bgp_core::time::Instant as EngineTime;
 use bgp_net::{Handle, Stopped};
 use tokio::sync::{mpsc, oneshot};
 
-use listen::Listening;
-
 use crate::execute::speaker::SpeakerExecutor;
 use crate::execute::vpp::{Connection, VppExecutor};
-use crate::inspect::answer::{Count, Problem, Unsettled, Vpp};
+use crate::inspect::answer::{Audited, Count, Problem, Unsettled, Vpp};
 use crate::watch::{self, RibWatcher, SourceChange};
 
 /// A question about the engine's state.
 #[derive(Debug)]
-pub(crate) struct Ask(oneshot::Sender<Snapshot>);
+pub(crate) struct Ask {
+    /// Answer after an audit of VPP.
+    audit: bool,
+    answer: oneshot::Sender<Snapshot>,
+}
 
 /// How long an answer may take before the engine counts as stuck.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long an audit may take: all that VPP holds is read, and what differs repaired.
+const AUDIT_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Ask how everything stands; `None` where the engine is stuck or gone.
 pub(crate) async fn ask_status(engine: &mpsc::Sender<Ask>) -> Option<Snapshot> {
+    ask(engine, false, PATIENCE).await
+}
+
+/// Have VPP audited, and ask how everything stands after it. Where VPP can't be read the answer comes without.
+pub(crate) async fn ask_audit(engine: &mpsc::Sender<Ask>) -> Option<Snapshot> {
+    ask(engine, true, AUDIT_PATIENCE).await
+}
+
+async fn ask(engine: &mpsc::Sender<Ask>, audit: bool, patience: Duration) -> Option<Snapshot> {
     let asked = async {
         let (sender, answer) = oneshot::channel();
-        engine.send(Ask(sender)).await.ok()?;
+        engine.send(Ask { audit, answer: sender }).await.ok()?;
         answer.await.ok()
     };
-    tokio::time::timeout(PATIENCE, asked).await.ok().flatten()
+    tokio::time::timeout(patience, asked).await.ok().flatten()
 }
 
 /// How everything stood a moment ago.
@@ -48,6 +59,8 @@ pub(crate) struct Snapshot {
     pub(crate) status: Status,
     /// The connection to VPP; absent where there is no VPP.
     pub(crate) connection: Option<Connection>,
+    /// What the last audit of VPP found.
+    pub(crate) audit: Option<Audit>,
 }
 
 impl Snapshot {
@@ -86,6 +99,12 @@ impl Snapshot {
                 })
                 .collect();
         }
+        answer.audit = self.audit.as_ref().map(|audit| Audited {
+            number: audit.number,
+            found: audit.found as u64,
+            again: audit.again as u64,
+            objects: audit.objects.iter().map(ToString::to_string).collect(),
+        });
         answer.conditions = self.status.conditions.iter().map(problem).collect();
         answer
     }
@@ -113,7 +132,6 @@ fn problem(condition: &Condition) -> Problem {
 #[derive(Debug)]
 pub(crate) struct EngineTask {
     engine: Engine,
-    listening: Listening,
     began: Instant,
     vpp: Option<VppExecutor>,
     speaker: SpeakerExecutor,
@@ -121,6 +139,8 @@ pub(crate) struct EngineTask {
     rib: RibWatcher,
     objects: mpsc::Receiver<Vec<SourceChange>>,
     asks: mpsc::Receiver<Ask>,
+    /// Who waits for an audit, and for which.
+    audits: Vec<(u64, oneshot::Sender<Snapshot>)>,
     listen: Vec<SocketAddr>,
     logged: BTreeSet<String>,
     vpp_ops: Vec<VppOp>,
@@ -139,7 +159,6 @@ impl EngineTask {
     ) -> Self {
         let speaker = SpeakerExecutor::new(handle.clone());
         Self {
-            listening: Listening::new(config.mode, config.node.clone()),
             engine: Engine::new(config),
             began: Instant::now(),
             vpp,
@@ -148,6 +167,7 @@ impl EngineTask {
             rib,
             objects,
             asks,
+            audits: Vec::new(),
             listen: Vec::new(),
             logged: BTreeSet::new(),
             vpp_ops: Vec::new(),
@@ -163,6 +183,7 @@ impl EngineTask {
         let mut settings_changed = true;
         loop {
             self.hand_over();
+            self.answer_audits();
             if settings_changed {
                 self.follow_up().await?;
             }
@@ -170,7 +191,6 @@ impl EngineTask {
             settings_changed = events.iter().any(|event| !matches!(event, Event::Rib(_) | Event::Vpp(_)));
             let now = self.now();
             for event in events {
-                self.listening.hear(&event);
                 self.engine.handle(now, event);
             }
         }
@@ -180,6 +200,45 @@ impl EngineTask {
     pub(crate) async fn close(&self) {
         if let Some(vpp) = &self.vpp {
             vpp.close().await;
+        }
+    }
+
+    /// Take leave of VPP at once.
+    pub(crate) fn part(&self) {
+        if let Some(vpp) = &self.vpp {
+            vpp.part();
+        }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            status: self.engine.status(),
+            connection: self.vpp.as_ref().map(VppExecutor::connection),
+            audit: self.engine.audited().cloned(),
+        }
+    }
+
+    fn hear(&mut self, ask: Ask) {
+        let number = if ask.audit { self.engine.audit(self.now()) } else { None };
+        match number {
+            Some(number) => self.audits.push((number, ask.answer)),
+            // Nobody may be left to hear it.
+            None => drop(ask.answer.send(self.snapshot())),
+        }
+    }
+
+    /// Answer who waits for an audit that is over, or that can't be had any more.
+    fn answer_audits(&mut self) {
+        if self.audits.is_empty() {
+            return;
+        }
+        let lost = self.vpp.as_ref().is_none_or(|vpp| !vpp.is_up());
+        let over = self.engine.audited().map_or(0, |audit| audit.number);
+        let (answered, waiting): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.audits).into_iter().partition(|(number, _)| lost || *number <= over);
+        self.audits = waiting;
+        for (_, answer) in answered {
+            drop(answer.send(self.snapshot()));
         }
     }
 
@@ -203,7 +262,7 @@ impl EngineTask {
 
     /// Things that change with configuration only.
     async fn follow_up(&mut self) -> Result<(), Stopped> {
-        let listen = self.listening.addresses();
+        let listen = self.engine.listen();
         if listen != self.listen {
             self.handle.listen(listen.clone()).await?;
             self.listen = listen;
@@ -234,10 +293,8 @@ impl EngineTask {
                 None => std::future::pending().await,
             },
             ask = self.asks.recv() => {
-                if let Some(Ask(answer)) = ask {
-                    let connection = self.vpp.as_ref().map(VppExecutor::connection);
-                    // Nobody may be left to hear it.
-                    let _ = answer.send(Snapshot { status: self.engine.status(), connection });
+                if let Some(ask) = ask {
+                    self.hear(ask);
                 }
                 Ok(Vec::new())
             }

@@ -3,9 +3,13 @@
 //! Every key and every variable stands in one table, [`ROWS`]; `--help` prints it. A variable wins over the file. The
 //! names of the agent for Calico and VPP that this one replaces are accepted too, JSON ones included. Nothing is read
 //! elsewhere, and no value is ever printed.
+//!
+//! An unknown key of the file is an error. An unknown variable is a warning, as whoever starts the process does not
+//! choose all of them: Kubernetes adds some for every Service, and those of a Service called `peregrine` look like ours.
 
 mod table;
 
+use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -30,6 +34,8 @@ pub(crate) struct Settings {
     pub(crate) uplink: Option<String>,
     /// How long VPP may be away before own prefixes are withdrawn.
     pub(crate) loss_grace: Duration,
+    /// How often all that VPP holds is compared with what is wanted; never where `None`.
+    pub(crate) audit: Option<Duration>,
     /// IP versions of BGP sessions.
     pub(crate) mode: Mode,
     /// BGP Identifier where it shall not be the node's IPv4 address.
@@ -105,6 +111,14 @@ pub(crate) enum SettingsFault {
         /// What is wrong.
         mistake: Mistake,
     },
+    /// An environment variable that nobody reads, perhaps misspelt.
+    #[error("environment variable {name} is unknown{}", near.as_ref().map(|near| format!("; did you mean {near}?")).unwrap_or_default())]
+    UnknownVariable {
+        /// Its name.
+        name: String,
+        /// The known variable with the nearest name.
+        near: Option<&'static str>,
+    },
     /// A setting that must be given is given nowhere.
     #[error("{key} is required: set it in the configuration file, or set {variable}")]
     Missing {
@@ -121,6 +135,7 @@ impl SettingsFault {
         match self {
             Self::Key { flaw, .. } => flaw.mistake.is_warning(),
             Self::Variable { mistake, .. } => mistake.is_warning(),
+            Self::UnknownVariable { .. } => true,
             Self::Unreadable { .. } | Self::Syntax { .. } | Self::Missing { .. } => false,
         }
     }
@@ -136,7 +151,7 @@ pub(crate) struct Loaded {
 }
 
 /// Read the file, if there is one, and the variables over it.
-pub(crate) fn load(file: Option<&Path>, variables: impl IntoIterator<Item = (String, String)>) -> Loaded {
+pub(crate) fn load(file: Option<&Path>, variables: impl IntoIterator<Item = (OsString, OsString)>) -> Loaded {
     let mut draft = Draft::default();
     let mut faults = Vec::new();
     if let Some(path) = file {
@@ -180,6 +195,7 @@ struct Draft {
     vpp: Option<Option<PathBuf>>,
     uplink: Option<String>,
     loss_grace: Option<Duration>,
+    audit: Option<Option<Duration>>,
     mode: Mode,
     router_id: RouterIdChoice,
     api: Option<PathBuf>,
@@ -203,6 +219,7 @@ impl Draft {
             vpp: self.vpp.unwrap_or_else(|| Some("/var/run/vpp/vpp-api.sock".into())),
             uplink: self.uplink,
             loss_grace: self.loss_grace.unwrap_or(Duration::from_secs(5)),
+            audit: self.audit.unwrap_or(Some(Duration::from_secs(300))),
             mode: self.mode,
             router_id: self.router_id,
             api: self.api.unwrap_or_else(|| crate::cli::DEFAULT_SOCKET.into()),
@@ -275,12 +292,17 @@ fn nearest_key(word: &str, prefix: &str) -> Option<String> {
     ROWS.iter().find(|row| last(row) == near).map(|row| row.key.to_owned())
 }
 
+/// What names of our own variables begin with.
+const PREFIX: &str = "PEREGRINE_";
+
 fn read_variables(
-    variables: impl IntoIterator<Item = (String, String)>,
+    variables: impl IntoIterator<Item = (OsString, OsString)>,
     draft: &mut Draft,
     faults: &mut Vec<SettingsFault>,
 ) {
-    let mut variables: Vec<_> = variables.into_iter().collect();
+    // Our names are ASCII: one that is no text is none of them.
+    let named = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value));
+    let mut variables: Vec<(String, OsString)> = variables.into_iter().filter_map(named).collect();
     // Where two variables set one key, the one that comes first in its row wins: it is applied last.
     let rank = |name: &str| {
         ROWS.iter().filter_map(|row| row.variables.iter().position(|known| *known == name)).max()
@@ -291,22 +313,53 @@ fn read_variables(
         if text.is_empty() {
             continue;
         }
-        let mistakes = if let Some(row) = ROWS.iter().find(|row| row.variables.contains(&&*name)) {
-            (row.set)(draft, text.trim()).err().into_iter().collect()
-        } else if JSON_VARIABLES.iter().any(|(known, _)| *known == name) {
-            read_json(&name, &text, draft)
-        } else if name.starts_with("PEREGRINE_") {
-            let known = ROWS.iter().flat_map(|row| row.variables.iter().copied());
-            vec![Mistake::Unknown { near: nearest(&name, known).map(str::to_owned) }]
-        } else if name.starts_with("CALICOVPP_") && !WITHOUT_EFFECT.contains(&&*name) {
-            vec![Mistake::Unused]
-        } else {
-            Vec::new()
+        let row = ROWS.iter().find(|row| row.variables.contains(&&*name));
+        let json = JSON_VARIABLES.iter().any(|(known, _)| *known == name);
+        let mistakes = match (row, text.to_str()) {
+            (Some(row), Some(text)) => (row.set)(draft, text.trim()).err().into_iter().collect(),
+            (None, Some(text)) if json => read_json(&name, text, draft),
+            (_, None) if row.is_some() || json => vec![value("text in UTF-8", &text.to_string_lossy())],
+            (None, text) if name.starts_with(PREFIX) => {
+                if !is_service_link(&name, text.unwrap_or_default()) {
+                    let near = nearest_variable(&name);
+                    faults.push(SettingsFault::UnknownVariable { name: name.clone(), near });
+                }
+                Vec::new()
+            }
+            _ if name.starts_with("CALICOVPP_") && !WITHOUT_EFFECT.contains(&&*name) => {
+                vec![Mistake::Unused]
+            }
+            _ => Vec::new(),
         };
         faults.extend(
             mistakes.into_iter().map(|mistake| SettingsFault::Variable { name: name.clone(), mistake }),
         );
     }
+}
+
+/// The variable of ours that was most likely meant, by what follows the prefix that all share.
+fn nearest_variable(name: &str) -> Option<&'static str> {
+    let known = || ROWS.iter().flat_map(|row| row.variables.iter().copied());
+    let near = nearest(name.strip_prefix(PREFIX)?, known().filter_map(|known| known.strip_prefix(PREFIX)))?;
+    known().find(|known| known.strip_prefix(PREFIX) == Some(near))
+}
+
+/// Whether Kubernetes made this variable for a Service: `X_SERVICE_HOST`, `X_SERVICE_PORT`, `X_SERVICE_PORT_HTTP`,
+/// `X_PORT` with a URL in it, `X_PORT_9090_TCP`, `X_PORT_9090_TCP_ADDR` and the like.
+fn is_service_link(name: &str, text: &str) -> bool {
+    const PROTOCOLS: [&str; 3] = ["TCP", "UDP", "SCTP"];
+    let of_port = |rest: &str| {
+        let mut parts = rest.split('_');
+        let port = parts.next().is_some_and(|port| port.parse::<u16>().is_ok());
+        let protocol = parts.next().is_some_and(|protocol| PROTOCOLS.contains(&protocol));
+        let detail = parts.next().is_none_or(|detail| ["PROTO", "PORT", "ADDR"].contains(&detail));
+        port && protocol && detail && parts.next().is_none()
+    };
+    name.ends_with("_SERVICE_HOST")
+        || name.ends_with("_SERVICE_PORT")
+        || name.contains("_SERVICE_PORT_")
+        || (name.ends_with("_PORT") && text.contains("://"))
+        || name.match_indices("_PORT_").any(|(at, found)| name.get(at + found.len()..).is_some_and(of_port))
 }
 
 /// The fields of a JSON variable that mean something here.

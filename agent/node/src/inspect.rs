@@ -1,7 +1,7 @@
-//! The inspection socket: read-only answers about the running process, as HTTP with JSON on a Unix socket.
+//! The inspection socket: answers about the running process, as HTTP with JSON on a Unix socket.
 //!
-//! `GET /v1/peers`, `/v1/routes` (streamed), `/v1/vpp`, `/v1/version`. It asks the owners of the state and keeps none;
-//! what it sends was true a moment ago. Nothing here changes anything.
+//! `GET /v1/peers`, `/v1/routes` (streamed), `/v1/vpp`, `/v1/version`; `POST /v1/audit`, which has VPP audited and then
+//! answers as `/v1/vpp` does. It asks the owners of the state and keeps none; what it sends was true a moment ago.
 
 pub(crate) mod answer;
 mod base64;
@@ -16,7 +16,7 @@ use hyper::body::Incoming;
 use hyper::{Method, Request, Response, StatusCode};
 use tokio::sync::mpsc;
 
-use crate::engine::{Ask, ask_status};
+use crate::engine::{Ask, ask_audit, ask_status};
 use crate::speaker_file::RefusedNeighbor;
 use answer::{Peer, Version};
 use http::{Body, Service, failure, json};
@@ -54,11 +54,12 @@ impl Inspector {
         json(StatusCode::OK, &peers)
     }
 
-    async fn vpp(&self) -> Response<Body> {
+    async fn vpp(&self, audit: bool) -> Response<Body> {
         let Some(engine) = &self.engine else {
             return failure(StatusCode::NOT_FOUND, "this process has no VPP: it is a speaker alone");
         };
-        match ask_status(engine).await {
+        let snapshot = if audit { ask_audit(engine).await } else { ask_status(engine).await };
+        match snapshot {
             Some(snapshot) => json(StatusCode::OK, &snapshot.vpp()),
             None => stopped(),
         }
@@ -68,13 +69,17 @@ impl Inspector {
 impl Service for Inspector {
     async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
         let path = request.uri().path().trim_end_matches('/');
+        if request.method() == Method::POST && path == "/v1/audit" {
+            return self.vpp(true).await;
+        }
         if request.method() != Method::GET {
-            return failure(StatusCode::METHOD_NOT_ALLOWED, "this release answers GET only");
+            return failure(StatusCode::METHOD_NOT_ALLOWED, "only /v1/audit takes POST, all else GET");
         }
         match path {
             "/v1/peers" => self.peers().await,
             "/v1/routes" => routes::answer(&self.speaker, request.uri().query().unwrap_or_default()).await,
-            "/v1/vpp" => self.vpp().await,
+            "/v1/vpp" => self.vpp(false).await,
+            "/v1/audit" => failure(StatusCode::METHOD_NOT_ALLOWED, "/v1/audit takes POST"),
             "/v1/version" => json(StatusCode::OK, &Version::own()),
             _ => failure(StatusCode::NOT_FOUND, "there are /v1/peers, /v1/routes, /v1/vpp and /v1/version"),
         }

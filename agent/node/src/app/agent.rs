@@ -1,7 +1,7 @@
 //! `peregrine agent`: start, run, reload, stop.
 //!
-//! Start: settings → inspection socket → connection to VPP → watcher of the folder → speaker, which opens sessions once
-//! the first complete picture is there. Nothing waits for VPP: while it is away, sessions and queries go on. Stop:
+//! Start: settings → inspection socket → watcher of the folder → speaker → connection to VPP. Sessions open once the
+//! first complete picture is there. Nothing waits for VPP: while it is away, sessions and queries go on. Stop:
 //! requests to VPP finish and VPP is taken leave of, sessions end with Cease; what VPP holds stays.
 
 use std::net::Ipv4Addr;
@@ -30,7 +30,7 @@ use crate::watch::{Directory, RibWatcher};
 
 /// Read the settings, run until told to stop.
 pub(crate) fn run(file: Option<PathBuf>) -> ExitCode {
-    let loaded = env::load(file.as_deref(), std::env::vars());
+    let loaded = env::load(file.as_deref(), std::env::vars_os());
     for fault in &loaded.faults {
         let kind = if fault.is_warning() { "warning" } else { "error" };
         eprintln!("peregrine agent: {kind}: {fault}");
@@ -60,7 +60,6 @@ async fn serve_node(file: Option<PathBuf>, mut settings: Settings, log: LogContr
     }
 
     let config = engine_config(&settings);
-    let vpp = settings.vpp.as_deref().map(VppExecutor::connect);
     let (objects_in, objects) = mpsc::channel(16);
     let mut folder = Directory::new(settings.manifests.clone());
     tokio::spawn(async move {
@@ -96,6 +95,11 @@ async fn serve_node(file: Option<PathBuf>, mut settings: Settings, log: LogContr
     }
     tracing::info!(node = settings.node, manifests = %settings.manifests.display(), "started");
 
+    // Last, so that every way out from here on takes leave of VPP.
+    let vpp = settings.vpp.as_deref().map(VppExecutor::connect);
+    if let Some(vpp) = &vpp {
+        vpp.part_on_panic();
+    }
     let mut engine = EngineTask::new(config, vpp, speaker.clone(), rib, objects, asks);
     loop {
         tokio::select! {
@@ -103,6 +107,7 @@ async fn serve_node(file: Option<PathBuf>, mut settings: Settings, log: LogContr
                 if ended.is_err() {
                     tracing::error!("the speaker stopped");
                 }
+                engine.close().await;
                 return ExitCode::FAILURE;
             }
             wish = signals.next() => match wish {
@@ -119,7 +124,10 @@ async fn serve_node(file: Option<PathBuf>, mut settings: Settings, log: LogContr
     let _ = std::fs::remove_file(&settings.api);
     tokio::select! {
         () = farewell => ExitCode::SUCCESS,
-        () = signals.stop_again() => ExitCode::FAILURE,
+        () = signals.stop_again() => {
+            engine.part();
+            ExitCode::FAILURE
+        }
     }
 }
 
@@ -129,6 +137,7 @@ fn engine_config(settings: &Settings) -> Config {
         vpp: settings.vpp.as_ref().map(|_| VppConfig {
             uplink: settings.uplink.as_deref().map(Into::into),
             loss_grace: settings.loss_grace,
+            audit: settings.audit,
             ..VppConfig::default()
         }),
         mode: match settings.mode {
@@ -157,7 +166,7 @@ fn hashed_router_id(node: &str) -> Ipv4Addr {
 
 /// Read the settings again and take over what can change live. The rest is reported.
 fn reload(file: &Option<PathBuf>, settings: &mut Settings, log: &LogControl) {
-    let loaded = env::load(file.as_deref(), std::env::vars());
+    let loaded = env::load(file.as_deref(), std::env::vars_os());
     for fault in &loaded.faults {
         tracing::warn!("{fault}");
     }

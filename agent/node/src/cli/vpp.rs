@@ -7,8 +7,8 @@ use clap::Args;
 use super::output::{colours, print, run as run_command};
 use super::table::{Cell, Column, Tone, paragraph, table};
 use super::{Asking, Format};
-use crate::inspect::answer::{Problem, Vpp};
-use crate::inspect::client::{ask, ask_text};
+use crate::inspect::answer::{Audited, Problem, Vpp};
+use crate::inspect::client::{ask, ask_text, post, read};
 
 /// VPP: connection, version, and what the agent put into it: objects desired, present, pending and blocked, with reasons.
 ///
@@ -17,16 +17,49 @@ use crate::inspect::client::{ask, ask_text};
 pub(super) struct Arguments {
     #[command(flatten)]
     asking: Asking,
+    /// Read all that VPP holds now, compare it with what was put into it, repair the difference, and tell it. The agent
+    /// does the same by itself every few minutes (`vpp.audit` in its settings).
+    #[arg(long)]
+    drift: bool,
 }
 
 pub(super) fn run(arguments: &Arguments) -> ExitCode {
     let Asking { socket, output } = &arguments.asking;
     run_command(async {
-        match output {
-            Format::Json => print(&(ask_text(socket, "/v1/vpp").await? + "\n")),
-            Format::Table => print(&show(&ask::<Vpp>(socket, "/v1/vpp").await?, colours())),
+        match (output, arguments.drift) {
+            (Format::Json, false) => print(&(ask_text(socket, "/v1/vpp").await? + "\n")),
+            (Format::Json, true) => print(&(post(socket, "/v1/audit", String::new()).await? + "\n")),
+            (Format::Table, false) => print(&show(&ask::<Vpp>(socket, "/v1/vpp").await?, colours())),
+            (Format::Table, true) => {
+                let vpp: Vpp = read(&post(socket, "/v1/audit", String::new()).await?)?;
+                print(&(audited(&vpp) + "\n" + &show(&vpp, colours())))
+            }
         }
     })
+}
+
+/// What the audit that was asked for found.
+fn audited(vpp: &Vpp) -> String {
+    let Some(Audited { number, found, again, objects }) = &vpp.audit else {
+        return "No audit: VPP can't be read now.\n".into();
+    };
+    if *found == 0 {
+        return format!("Audit {number}: VPP holds what was put into it.\n");
+    }
+    let mut out = format!("Audit {number}: not as they had been put, and put again: {found}\n");
+    for object in objects {
+        out += &paragraph(2, object);
+    }
+    if (objects.len() as u64) < *found {
+        out += &paragraph(2, &format!("and {} more", *found - objects.len() as u64));
+    }
+    if *again > 0 {
+        let text = format!(
+            "{again} of them for the second time: most likely routes of somebody else's hide them, which VPP prefers"
+        );
+        out += &paragraph(0, &text);
+    }
+    out
 }
 
 fn show(vpp: &Vpp, colours: bool) -> String {
@@ -147,6 +180,26 @@ Not as they should be:
 Configuration:
   error: /etc/peers.yaml:7: BGPPeer tor spec.peerIP: must be an address (its last good version stays
   in force)
+"
+        );
+    }
+
+    #[test]
+    fn what_an_audit_found_is_shown() {
+        let with = |audit| audited(&Vpp { audit, ..Vpp::default() });
+        assert_eq!(with(None), "No audit: VPP can't be read now.\n");
+        let mut audit = Audited { number: 2, ..Audited::default() };
+        assert_eq!(with(Some(audit.clone())), "Audit 2: VPP holds what was put into it.\n");
+        (audit.found, audit.again) = (3, 1);
+        audit.objects = vec!["ipip tunnel 192.0.2.1 to 192.0.2.2".into(), "route 10.0.0.0/8 table 0".into()];
+        assert_eq!(
+            with(Some(audit)),
+            "\
+Audit 2: not as they had been put, and put again: 3
+  ipip tunnel 192.0.2.1 to 192.0.2.2
+  route 10.0.0.0/8 table 0
+  and 1 more
+1 of them for the second time: most likely routes of somebody else's hide them, which VPP prefers
 "
         );
     }

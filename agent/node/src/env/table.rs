@@ -70,6 +70,19 @@ pub(super) const ROWS: &[Row] = &[
         set: |draft, text| set(&mut draft.loss_grace, time(text)),
     },
     Row {
+        key: "vpp.audit",
+        variables: &["PEREGRINE_VPP_AUDIT"],
+        default: "5m",
+        help: "how often all that VPP holds is read and repaired, at least 10s; none turns it off",
+        set: |draft, text| {
+            let every = if text == "none" { None } else { Some(time(text)?) };
+            if every.is_some_and(|every| every < Duration::from_secs(10)) {
+                return Err(value("a time of 10s or more, or none", text));
+            }
+            set(&mut draft.audit, Ok(every))
+        },
+    },
+    Row {
         key: "vpp.info-file",
         variables: &["PEREGRINE_VPP_INFO_FILE"],
         default: "none",

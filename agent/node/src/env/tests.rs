@@ -5,7 +5,7 @@ fn read(text: &str, variables: &[(&str, &str)]) -> (Option<Settings>, Vec<String
     let mut draft = Draft::default();
     let mut faults = Vec::new();
     read_file("agent.yaml", text, &mut draft, &mut faults);
-    let variables = variables.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+    let variables = variables.iter().map(|(name, text)| (OsString::from(name), OsString::from(text)));
     read_variables(variables, &mut draft, &mut faults);
     let complete = faults.iter().all(SettingsFault::is_warning);
     let settings = if complete { draft.finish(&mut faults) } else { None };
@@ -24,6 +24,7 @@ vpp:
   socket: /var/run/vpp/vpp-api.sock
   uplink: host-eth0
   loss-grace: 7s
+  audit: 90s
   info-file: none
 bgp:
   mode: v4-only
@@ -47,6 +48,7 @@ features: { srv6: false, multinet: false, ipsec: false }
         vpp: Some("/var/run/vpp/vpp-api.sock".into()),
         uplink: Some("host-eth0".into()),
         loss_grace: Duration::from_secs(7),
+        audit: Some(Duration::from_secs(90)),
         mode: Mode::V4Only,
         router_id: RouterIdChoice::Is(Ipv4Addr::new(192, 0, 2, 7)),
         api: "/run/p.sock".into(),
@@ -64,6 +66,7 @@ fn defaults() {
     let settings = settings.unwrap();
     assert_eq!(settings.vpp, Some("/var/run/vpp/vpp-api.sock".into()));
     assert_eq!(settings.loss_grace, Duration::from_secs(5));
+    assert_eq!(settings.audit, Some(Duration::from_secs(300)));
     assert_eq!(settings.health, Some("[::]:9090".parse().unwrap()));
     assert_eq!(settings.mode, Mode::DualStack);
 }
@@ -131,21 +134,59 @@ fn our_own_variable_wins_over_the_older_name() {
 }
 
 #[test]
-fn unknown_variables() {
-    let variables =
-        [("PEREGRINE_VPP_SOKET", "x"), ("CALICOVPP_NEW_THING", "x"), ("CALICOVPP_FEATURE_GATES", "[")];
+fn unknown_variables_are_warnings() {
+    let variables = [("PEREGRINE_VPP_SOKET", "x"), ("CALICOVPP_NEW_THING", "x"), ("PEREGRINE_Q", "x")];
     let (settings, faults) = read(MINIMAL, &variables);
-    assert_eq!(settings, None);
+    assert!(settings.is_some());
     assert_eq!(
         faults,
         [
-            "environment variable CALICOVPP_FEATURE_GATES: must be a JSON object, not \"[\"",
             "environment variable CALICOVPP_NEW_THING: is not used by this release",
-            "environment variable PEREGRINE_VPP_SOKET: unknown field; did you mean \"PEREGRINE_VPP_SOCKET\"?",
+            "environment variable PEREGRINE_Q is unknown",
+            "environment variable PEREGRINE_VPP_SOKET is unknown; did you mean PEREGRINE_VPP_SOCKET?",
         ]
     );
-    // Only a foreign one: the agent starts.
-    assert!(read(MINIMAL, &[("CALICOVPP_NEW_THING", "x")]).0.is_some());
+    let (settings, faults) = read(MINIMAL, &[("CALICOVPP_FEATURE_GATES", "[")]);
+    assert_eq!(settings, None);
+    assert_eq!(faults, ["environment variable CALICOVPP_FEATURE_GATES: must be a JSON object, not \"[\""]);
+}
+
+#[test]
+fn what_kubernetes_adds_for_services_is_no_mistake() {
+    let links = [
+        ("PEREGRINE_SERVICE_HOST", "10.96.7.7"),
+        ("PEREGRINE_SERVICE_PORT", "9090"),
+        ("PEREGRINE_SERVICE_PORT_HEALTH", "9090"),
+        ("PEREGRINE_PORT", "tcp://10.96.7.7:9090"),
+        ("PEREGRINE_PORT_9090_TCP", "tcp://10.96.7.7:9090"),
+        ("PEREGRINE_PORT_9090_TCP_PROTO", "tcp"),
+        ("PEREGRINE_PORT_9090_TCP_PORT", "9090"),
+        ("PEREGRINE_PORT_9090_TCP_ADDR", "10.96.7.7"),
+        ("PEREGRINE_HEALTH_PORT_53_UDP_ADDR", "10.96.7.7"),
+    ];
+    let (settings, faults) = read(MINIMAL, &links);
+    assert!(settings.is_some());
+    assert_eq!(faults, [""; 0]);
+    for near_miss in [("PEREGRINE_PORT", "9090"), ("PEREGRINE_PORT_X_TCP", "x")] {
+        assert_eq!(read(MINIMAL, &[near_miss]).1.len(), 1, "{near_miss:?}");
+    }
+}
+
+#[test]
+fn variables_may_be_no_text() {
+    use std::os::unix::ffi::OsStringExt;
+    let bytes = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
+    let (mut draft, mut faults) = (Draft::default(), Vec::new());
+    let foreign = [(bytes(b"LESS\xff"), bytes(b"x")), (bytes(b"LESSOPEN"), bytes(b"\xff"))];
+    read_variables(foreign, &mut draft, &mut faults);
+    assert_eq!(faults, []);
+    read_variables([(bytes(b"NODENAME"), bytes(b"n\xff"))], &mut draft, &mut faults);
+    assert_eq!(faults.len(), 1);
+    assert_eq!(
+        faults[0].to_string(),
+        "environment variable NODENAME: must be text in UTF-8, not \"n\u{fffd}\""
+    );
+    assert!(!faults[0].is_warning());
 }
 
 #[test]

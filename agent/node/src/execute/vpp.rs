@@ -35,6 +35,8 @@ pub(crate) struct VppExecutor {
     state: watch::Receiver<ConnState>,
     notices: Notices,
     up: Option<Up>,
+    /// The engine knows that there is no connection.
+    told_lost: bool,
     /// Answers that need no waiting for: operations that can't be put into a request.
     refused: Vec<Event>,
 }
@@ -89,12 +91,17 @@ impl VppExecutor {
         let (client, notices) = Client::connect(socket, settings);
         let mut state = client.state();
         state.mark_changed();
-        Self { client, state, notices, up: None, refused: Vec::new() }
+        Self { client, state, notices, up: None, told_lost: false, refused: Vec::new() }
     }
 
     /// How many more operations may be handed over now.
     pub(crate) fn free(&self) -> usize {
         self.up.as_ref().map_or(0, |up| up.pipeline.free())
+    }
+
+    /// A connection is up, as far as the engine has been told.
+    pub(crate) const fn is_up(&self) -> bool {
+        self.up.is_some()
     }
 
     /// How the connection stands.
@@ -195,16 +202,38 @@ impl VppExecutor {
                         tracing::warn!(%error, "vpp sends no news of interfaces");
                     }
                 });
+                self.told_lost = false;
                 self.up = Some(Up { client, pipeline, dump: None, look: None, look_again: false });
                 Some(Event::Vpp(VppEvent::Up(Generation(generation.number()))))
             }
-            // The client has logged why.
-            ConnState::Connecting { .. } => self.up.take().map(|_| Event::Vpp(VppEvent::Lost)),
+            // The client has logged why. The first attempt is still under way where there is no error yet.
+            ConnState::Connecting { last_error, .. } => {
+                let lost = self.up.take().is_some() || (last_error.is_some() && !self.told_lost);
+                self.told_lost |= lost;
+                lost.then_some(Event::Vpp(VppEvent::Lost))
+            }
             ConnState::Closed => {
                 self.up = None;
                 Some(Event::Vpp(VppEvent::Lost))
             }
         }
+    }
+
+    /// From now on a panic of any thread takes leave of VPP and ends the process: VPP would otherwise be left with half a
+    /// connection, of which it bears few.
+    pub(crate) fn part_on_panic(&self) {
+        let client = self.client.clone();
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            before(info);
+            client.part();
+            std::process::abort();
+        }));
+    }
+
+    /// Takes leave of VPP at once, blocking for a moment.
+    pub(crate) fn part(&self) {
+        self.client.part();
     }
 
     /// Let requests in flight finish, and take leave of VPP.

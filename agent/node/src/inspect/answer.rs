@@ -18,7 +18,7 @@ pub(crate) use peer::PeerFamily;
 #[cfg(test)]
 pub(crate) use route::Path;
 pub(crate) use route::Route;
-pub(crate) use vpp::{Count, Problem, Unsettled, Vpp};
+pub(crate) use vpp::{Audited, Count, Problem, Unsettled, Vpp};
 
 /// The program itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -64,6 +64,11 @@ pub(crate) async fn ask<T: DeserializeOwned>(socket: &Path, question: &str) -> R
     Ok(serde_json::from_slice(&body)?)
 }
 
+/// Read an answer.
+pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, AskError> {
+    Ok(serde_json::from_str(text)?)
+}
+
 /// Ask, and read the whole answer as the text that it is.
 pub(crate) async fn ask_text(socket: &Path, question: &str) -> Result<String, AskError> {
     let body = open(socket, question).await?.into_body().collect().await?.to_bytes();

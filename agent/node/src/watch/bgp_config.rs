@@ -16,6 +16,7 @@ pub(super) fn value(config: &BgpConfiguration) -> model::BgpConfig {
         mesh: config.mesh,
         asn: config.as_number.map(Asn),
         listen_port: config.listen_port.map(PeerPort),
+        bind_node_ip: config.bind_node_ip,
         mesh_password: config.mesh_password.is_some(),
     }
 }

@@ -2,17 +2,17 @@
 //!
 //! The files of the folder whose names end in `.yaml`, `.yml` or `.json` are read, hidden ones and subfolders are not.
 //! inotify says when to look; what is true is always read from the folder itself, so a lost or spurious notice costs
-//! nothing but time. A file that someone is writing in place counts with its old content until it is closed, so that
-//! half a file is never taken for a whole one. Symbolic links are followed, as mounted ConfigMaps consist of them.
+//! nothing but time. A file that someone is writing in place counts with its old content until it is closed, a new one
+//! not at all, so that half a file is never taken for a whole one. Symbolic links are followed, as mounted ConfigMaps consist of them.
 //!
 //! A folder that is missing or can't be read keeps what it last said; it is looked for again until it comes back.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -201,6 +201,8 @@ struct Scanner {
     seen: BTreeMap<String, Option<Stamp>>,
     trouble: Option<String>,
     read_once: bool,
+    /// When the folder could be read for the first time. The first lists wait for files being written, but not for ever.
+    first_look: Option<Instant>,
 }
 
 /// What a look at one file gave.
@@ -220,6 +222,7 @@ impl Scanner {
             seen: BTreeMap::new(),
             trouble: None,
             read_once: false,
+            first_look: None,
         }
     }
 
@@ -238,13 +241,15 @@ impl Scanner {
         match list(&self.path) {
             Ok(names) => {
                 self.tell_trouble(None, &mut changes);
-                self.read_once = true;
                 self.forget_gone(&names);
-                let readings = self.read_changed(names);
+                let readings = self.read_changed(&names);
                 // A file that was written to while it was read is not to be trusted.
                 self.drain();
+                let first_look = *self.first_look.get_or_insert_with(Instant::now);
+                let complete = names.iter().all(|name| !self.writing.contains_key(name));
+                self.read_once |= complete || first_look.elapsed() > ABANDONED;
                 for (name, stamp, reading) in readings {
-                    if self.writing.contains_key(&name) && self.seen.contains_key(&name) {
+                    if self.writing.contains_key(&name) {
                         continue;
                     }
                     let full = self.full_name(&name);
@@ -302,27 +307,27 @@ impl Scanner {
         }
     }
 
-    fn read_changed(&self, names: BTreeSet<String>) -> Vec<(String, Option<Stamp>, Reading)> {
+    fn read_changed(&self, names: &BTreeSet<String>) -> Vec<(String, Option<Stamp>, Reading)> {
         let mut readings = Vec::new();
         for name in names {
-            if self.writing.contains_key(&name) && self.seen.contains_key(&name) {
+            if self.writing.contains_key(name) {
                 continue;
             }
-            let path = self.path.join(&name);
+            let path = self.path.join(name);
             let (stamp, reading) = match fs::metadata(&path) {
                 Ok(meta) if meta.is_dir() => continue,
                 Ok(meta) => {
                     let stamp = Some(Stamp::from(&meta));
-                    if self.seen.get(&name) == Some(&stamp) {
+                    if self.seen.get(name) == Some(&stamp) {
                         continue;
                     }
-                    (stamp, read_file(&path, &meta))
+                    (stamp, read_file(&path))
                 }
                 // Deleted since it was listed, or a link to nowhere.
-                Err(_) if self.seen.get(&name) == Some(&None) => continue,
+                Err(_) if self.seen.get(name) == Some(&None) => continue,
                 Err(error) => (None, Reading::Unreadable(error.to_string())),
             };
-            readings.push((name, stamp, reading));
+            readings.push((name.clone(), stamp, reading));
         }
         readings
     }
@@ -332,18 +337,27 @@ impl Scanner {
     }
 }
 
-fn read_file(path: &Path, meta: &fs::Metadata) -> Reading {
-    // Anything but a regular file may block for ever or never end.
+fn read_file(path: &Path) -> Reading {
+    read_text(path).map_or_else(Reading::Unreadable, Reading::Text)
+}
+
+/// The text of a manifest, or why there is none.
+pub(crate) fn read_text(path: &Path) -> Result<String, String> {
+    // Without waiting: a pipe would otherwise block until somebody writes to it.
+    let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = fs::OpenOptions::new().read(true).custom_flags(nonblocking).open(path);
+    let file = file.map_err(|error| error.to_string())?;
+    // Asked of what was opened, as the name may mean something else by now.
+    let meta = file.metadata().map_err(|error| error.to_string())?;
     if !meta.is_file() {
-        return Reading::Unreadable("is no regular file".to_owned());
+        return Err("is no regular file".to_owned());
     }
-    if meta.len() > MAX_FILE {
-        return Reading::Unreadable(format!("is larger than {} MiB", MAX_FILE >> 20));
+    let mut text = String::new();
+    let read = file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    if read as u64 > MAX_FILE {
+        return Err(format!("is larger than {} MiB", MAX_FILE >> 20));
     }
-    match fs::read_to_string(path) {
-        Ok(text) => Reading::Text(text),
-        Err(error) => Reading::Unreadable(error.to_string()),
-    }
+    Ok(text)
 }
 
 /// The names of the files that can be manifests.

@@ -2,6 +2,7 @@
 //! process, a second `peregrine speaker` as the neighbour. Needs no privileges and no network of its own.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod audit;
 mod bad_input;
 mod lab;
 mod road;

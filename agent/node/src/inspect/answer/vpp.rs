@@ -23,8 +23,26 @@ pub(crate) struct Vpp {
     pub(crate) kinds: Vec<Count>,
     /// Objects that are not as they should be, with reasons; the first ones where there are very many.
     pub(crate) objects: Vec<Unsettled>,
+    /// What the last audit found; absent before the first one, and while what it found is being repaired.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) audit: Option<Audited>,
     /// What is wrong with what was configured.
     pub(crate) conditions: Vec<Problem>,
+}
+
+/// What an audit found: VPP was read and compared with what was put into it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub(crate) struct Audited {
+    /// Counts audits, from 1.
+    pub(crate) number: u64,
+    /// Objects that were missing, superfluous or not as they had been put. They have been repaired; what could not be
+    /// is among the blocked objects.
+    pub(crate) found: u64,
+    /// How many of them had been found by the audit before, too.
+    pub(crate) again: u64,
+    /// The first ones of them.
+    pub(crate) objects: Vec<String>,
 }
 
 /// Objects of one kind.

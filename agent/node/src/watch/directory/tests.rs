@@ -142,6 +142,53 @@ async fn a_file_in_the_middle_of_being_written_is_not_taken_for_whole() {
 }
 
 #[tokio::test]
+async fn a_new_file_counts_when_it_is_complete_and_first_lists_wait_for_it() {
+    let mut lab = Lab::new();
+    lab.write("a.yaml", &pool("one", "10.0.0.0/16"));
+    let (path, one, two) = (lab.path("b.yaml"), pool("two", "10.1.0.0/16"), pool("three", "10.2.0.0/16"));
+    // The watch is there before the file, so that its writing is noticed.
+    let early = Notices::new(lab.dir.path()).and_then(watchable).unwrap();
+    lab.watcher.scanner.as_mut().unwrap().notices = Some(early.get_ref().clone());
+    lab.watcher.notices = Some(early);
+    let scan = |lab: &mut Lab| lab.watcher.scanner.as_mut().unwrap().scan();
+    let mut file = fs::File::create(path).unwrap();
+    file.write_all(one.as_bytes()).unwrap();
+    assert!(scan(&mut lab).is_empty(), "a list without the file that is being written");
+    lab.write("c.yaml", &pool("four", "10.4.0.0/16"));
+    assert!(scan(&mut lab).is_empty());
+    file.write_all(two.as_bytes()).unwrap();
+    drop(file);
+    let all =
+        [("one", "10.0.0.0/16"), ("two", "10.1.0.0/16"), ("three", "10.2.0.0/16"), ("four", "10.4.0.0/16")];
+    lab.until_pools(&all).await;
+    assert_eq!(lab.lists, 1);
+
+    let mut file = fs::File::create(lab.path("d.yaml")).unwrap();
+    file.write_all(pool("five", "10.5.0.0/16").as_bytes()).unwrap();
+    lab.write("e.yaml", &pool("six", "10.6.0.0/16"));
+    lab.until("six is there", |lab| lab.pools.contains_key("six")).await;
+    assert!(!lab.pools.contains_key("five"), "half a new file counted");
+    drop(file);
+    lab.until("five is there", |lab| lab.pools.contains_key("five")).await;
+}
+
+#[test]
+fn reading_never_blocks_and_never_ends_without_limit() {
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = dir.path().join("pipe");
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    assert_eq!(read_text(&pipe), Err("is no regular file".into()));
+    assert_eq!(read_text(Path::new("/dev/zero")), Err("is no regular file".into()));
+    let large = dir.path().join("large");
+    fs::File::create(&large).unwrap().set_len(MAX_FILE + 1).unwrap();
+    assert_eq!(read_text(&large), Err("is larger than 64 MiB".into()));
+    let link = dir.path().join("loop");
+    std::os::unix::fs::symlink(&link, &link).unwrap();
+    assert!(read_text(&link).unwrap_err().contains("symbolic links"));
+}
+
+#[tokio::test]
 async fn bad_content_is_reported_and_put_right() {
     let mut lab = Lab::new();
     lab.write("a.yaml", &pool("one", "10.0.0.0/16"));
