@@ -152,10 +152,12 @@ impl Engine {
             vpp.next_ops(now, slots, out);
         }
         self.run(now);
+        self.tell();
     }
 
     /// Appends at most `slots` commands for the speaker, in the order in which they must be carried out.
     pub fn next_speaker_ops(&mut self, _now: Instant, slots: usize, out: &mut Vec<SpeakerOp>) {
+        self.tell();
         self.speaker.next_ops(slots, out);
     }
 
@@ -207,6 +209,14 @@ impl Engine {
     #[must_use]
     pub fn audited(&self) -> Option<&Audit> {
         self.vpp.as_ref()?.audited()
+    }
+
+    /// What is said once for many events.
+    fn tell(&mut self) {
+        let mut fx = std::mem::take(&mut self.fx);
+        self.routing.tell(&mut fx);
+        self.apply(&mut fx);
+        self.fx = fx;
     }
 
     fn run(&mut self, now: Instant) {

@@ -428,3 +428,26 @@ fn many_routes_never_exceed_the_window_and_settle_with_one_operation_each() {
     world.settle();
     assert_eq!(world.log, []);
 }
+
+#[test]
+fn thousands_of_blocks_are_told_at_once() {
+    let mut world = world();
+    let blocks: Vec<_> = (0..3000u32)
+        .map(|n| {
+            let cidr = format!("11.{}.{}.0/26", n / 256, n % 256);
+            let affinity = Affinity::confirmed(cidr.parse().unwrap(), NodeName::from(ME));
+            (agent_core::model::AffinityName::from(format!("row-{n}").as_str()), affinity)
+        })
+        .collect();
+    world.commands.clear();
+    for (name, affinity) in &blocks {
+        world.event(Event::Affinity(agent_core::Change::Upsert(name.clone(), affinity.clone())));
+    }
+    world.settle();
+    assert_eq!(world.originations().len(), 3000);
+    let sets = world.commands.iter().filter(|c| matches!(c, bgp_core::command::Command::PutPrefixSet(..)));
+    assert_eq!(sets.count(), 2, "each set once, not once for each block");
+    world.event(Event::Affinity(agent_core::Change::Resync(Vec::new())));
+    world.settle();
+    assert_eq!((world.originations().len(), routes(&world).len()), (0, 0));
+}

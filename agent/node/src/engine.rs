@@ -253,9 +253,8 @@ impl EngineTask {
             self.engine.next_vpp_ops(now, vpp.free(), &mut self.vpp_ops);
             self.vpp_ops.drain(..).for_each(|op| vpp.submit(op));
         }
-        let free = self.speaker.free();
-        if free > 0 {
-            self.engine.next_speaker_ops(now, free, &mut self.speaker_ops);
+        self.engine.next_speaker_ops(now, self.speaker.free(), &mut self.speaker_ops);
+        if !self.speaker_ops.is_empty() {
             self.speaker.submit(std::mem::take(&mut self.speaker_ops));
         }
     }

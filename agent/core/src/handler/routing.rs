@@ -3,8 +3,11 @@
 //! A block also becomes a drop route in VPP, so that packets for its unused addresses die here, unless it is a single
 //! address. Rows of other nodes, of virtual owners, pending or on their way out say nothing. Two rows may name one
 //! block; it counts while one of them does.
+//!
+//! Blocks may come by the thousand, and the sets that export policy reads hold all of them: those are told once for all
+//! events of a turn, by [`RoutingHandler::tell`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bgp_core::Family;
@@ -34,6 +37,8 @@ pub(crate) struct RoutingHandler {
     addresses: PrefixMap<Origin>,
     /// What they do hear of: the rest waits for an address of this node.
     announced: PrefixMap<()>,
+    /// What is announced may no longer be what should be.
+    stale: bool,
     drop: Arc<[Path]>,
 }
 
@@ -46,7 +51,18 @@ impl RoutingHandler {
             blocks: PrefixMap::default(),
             addresses: PrefixMap::default(),
             announced: PrefixMap::default(),
+            stale: false,
             drop: Arc::from([Path { to: Target::Drop, weight: 1 }]),
+        }
+    }
+
+    /// Says what the events since the last call come to.
+    pub(crate) fn tell(&mut self, fx: &mut Effects) {
+        if std::mem::take(&mut self.stale) {
+            for of in Family::ALL {
+                self.announce(of, fx);
+            }
+            self.report(fx);
         }
     }
 
@@ -153,8 +169,7 @@ impl Handler<Change<AffinityName, Affinity>> for RoutingHandler {
                 for (name, affinity) in all {
                     self.put_row(name, affinity, fx);
                 }
-                let listed: std::collections::BTreeSet<&AffinityName> =
-                    all.iter().map(|(name, _)| name).collect();
+                let listed: BTreeSet<&AffinityName> = all.iter().map(|(name, _)| name).collect();
                 let gone: Vec<AffinityName> =
                     self.rows.keys().filter(|name| !listed.contains(name)).cloned().collect();
                 for name in gone {
@@ -171,8 +186,9 @@ impl Handler<Change<IpNet, Origin>> for RoutingHandler {
     fn on(&mut self, _now: Instant, event: &Change<IpNet, Origin>, fx: &mut Effects) {
         match event {
             Change::Resync(all) => {
-                let gone: Vec<IpNet> = self.addresses.iter().map(|(p, _)| p).collect();
-                for prefix in gone.into_iter().filter(|prefix| all.iter().all(|(p, _)| p != prefix)) {
+                let listed: BTreeSet<IpNet> = all.iter().map(|(prefix, _)| *prefix).collect();
+                let gone = self.addresses.iter().map(|(p, _)| p).filter(|p| !listed.contains(p));
+                for prefix in gone.collect::<Vec<_>>() {
                     self.addresses.remove(&prefix);
                     self.drop_route(prefix, false, fx);
                 }
@@ -193,15 +209,12 @@ impl Handler<Change<IpNet, Origin>> for RoutingHandler {
                 self.drop_route(*prefix, false, fx);
             }
         }
-        for of in Family::ALL {
-            self.announce(of, fx);
-        }
-        self.report(fx);
+        self.stale = true;
     }
 }
 
 impl Handler<Change<NodeName, Node>> for RoutingHandler {
-    fn on(&mut self, _now: Instant, event: &Change<NodeName, Node>, fx: &mut Effects) {
+    fn on(&mut self, _now: Instant, event: &Change<NodeName, Node>, _fx: &mut Effects) {
         let node = match event {
             Change::Resync(all) => {
                 all.iter().find(|(name, _)| *name == self.me).map(|(_, node)| node.clone())
@@ -211,10 +224,7 @@ impl Handler<Change<NodeName, Node>> for RoutingHandler {
             Change::Upsert(..) | Change::Delete(_) => return,
         };
         self.node = node.unwrap_or_default();
-        for of in Family::ALL {
-            self.announce(of, fx);
-        }
-        self.report(fx);
+        self.stale = true;
     }
 }
 

@@ -38,6 +38,7 @@ impl Bench {
         while let Some(Event::Address(change)) = fx.then.pop_front() {
             Handler::<Change<IpNet, Origin>>::on(&mut self.handler, Instant::ZERO, &change, &mut fx);
         }
+        self.handler.tell(&mut fx);
         for edit in fx.bgp {
             match edit {
                 BgpEdit::Put(BgpObject::Origination(prefix, origination)) => {
