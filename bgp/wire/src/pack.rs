@@ -173,7 +173,8 @@ impl<'b> UpdateWriter<'b> {
     /// Whether a message with `attrs` octets of attributes has room for the longest prefix.
     fn fits<K: NlriKey>(&self, attrs: usize) -> Result<(), PackError> {
         let max = self.options.max_message;
-        if HEADER_LEN + 4 + attrs + 4 + K::MAX_ENCODED > usize::from(max) {
+        let path_id = if self.options.add_path.contains(K::FAMILY) { 4 } else { 0 };
+        if HEADER_LEN + 4 + attrs + path_id + K::MAX_ENCODED > usize::from(max) {
             return Err(PackError::AttributesTooLong { size: attrs, max });
         }
         Ok(())
