@@ -81,13 +81,15 @@ pub fn skip(test: &str, why: &str) {
 ///
 /// # Panics
 ///
-/// When there is none: the tests run through `make test`, which builds it first.
+/// When there is none: a `cargo test` of the whole workspace, as `make test` runs it, builds it.
 #[must_use]
 pub fn peregrine() -> PathBuf {
     if let Some(path) = env::var_os("PEREGRINE_BIN") {
         return path.into();
     }
-    let test = env::current_exe().expect("a running test has a path");
+    // Not `current_exe`: inside a lab the kernel can no longer name the file as it was mounted outside, which in a chroot
+    // gives a path that leads nowhere. Cargo starts tests by their whole path.
+    let test = PathBuf::from(env::args_os().next().expect("a running test has a name"));
     let found = test.ancestors().skip(1).map(|folder| folder.join("peregrine")).find(|path| path.is_file());
-    found.expect("no peregrine binary beside the tests: run `cargo build --workspace` first")
+    found.expect("no peregrine binary beside the tests: build the whole workspace")
 }
