@@ -2,6 +2,12 @@
 //!
 //! Each test runs in a network and a mount namespace of its own: `node-a` runs `peregrine agent` with a simulated
 //! VPP, the other host runs the daemon. Both exchange IPv4 and IPv6 routes, over a session for each family.
+//!
+//! Two files have no daemon: `field_faults.rs` and `adversary.rs` play the neighbours of a `peregrine speaker` themselves,
+//! octet by octet ([`raw`], [`speaker`]).
+
+pub mod raw;
+pub mod speaker;
 
 use test_support::lab::{Host, Lab};
 use test_support::peregrine::{Node, manifest};
