@@ -130,8 +130,8 @@ ask() { "$peregrine" "$@" --socket "$lab/peregrine.sock"; }
 
 vpp_routes() { # what VPP itself says, not what the agent thinks
     if [ -n "${VPP_BIN:-}" ]; then
-        "${VPPCTL:-$(dirname "$VPP_BIN")/vppctl}" -s "$lab/cli.sock" show ip fib
-        "${VPPCTL:-$(dirname "$VPP_BIN")/vppctl}" -s "$lab/cli.sock" show ip6 fib
+        local vppctl=${VPPCTL:-$(dirname "$VPP_BIN")/vppctl} family
+        for family in ip ip6; do "$vppctl" -s "$lab/cli.sock" show "$family" fib; done | tr -d '\r'
     else
         "$peregrine" vpp-sim --show "$lab/vpp-control.sock"
     fi
@@ -140,7 +140,13 @@ vpp_routes() { # what VPP itself says, not what the agent thinks
 # The routes that the agent put into VPP, a line each, from VPP's own answer.
 own_routes() {
     if [ -n "${VPP_BIN:-}" ]; then
-        vpp_routes | grep -E "^($(ask routes loc-rib all 2>/dev/null | grep -oE '[0-9a-f.:]+/[0-9]+' | paste -sd'|'))( |$)"
+        # The prefixes of the RIB, each with the adjacencies that VPP resolves it to, outermost last.
+        vpp_routes | awk -v "wanted=$(ask routes loc-rib all | grep -oE '[0-9a-f.:]+/[0-9]+' | paste -sd' ')" '
+            function tell() { if (prefix in ours) printf "%-22s%s\n", prefix, how == "" ? " drop" : how; how = "" }
+            BEGIN { split(wanted, list, " "); for (at in list) ours[list[at]] = 1 }
+            /^[^ ]/ { tell(); prefix = $1 }
+            match($0, /via [^ ]+ [a-z]+[0-9]+/) { how = how " " substr($0, RSTART, RLENGTH) }
+            END { tell() }'
         return
     fi
     vpp_routes | awk -F'"' '
