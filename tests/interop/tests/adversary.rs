@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use interop::raw::{self, KEEPALIVE, Message, Raw, hex, nth, told};
 use interop::speaker::{self, Speaker, neighbour, peer, socket};
 use test_support::lab::Lab;
-use test_support::process;
 use test_support::programs::{IP, available};
+use test_support::{process, wait};
 
 const ASN: u32 = 65020;
 const BYSTANDER: u8 = 20;
@@ -146,21 +146,36 @@ fn floods_of_connections() {
             }
         }
         assert!(held.len() > 1500, "{}", held.len());
+        // Under such a load the kernel itself may lose some of them, which then hang: those don't count.
+        let (mut ended, all) = (0, held.len());
         for mut raw in held {
             let _ = raw.try_say(&raw::open(ASN, 90, peer(201)));
-            assert_eq!(raw.farewell(), None, "a stranger is told nothing");
+            match raw.hear_within(Duration::from_millis(200)) {
+                Err(_) => ended += 1,
+                Ok(None) => {}
+                Ok(Some(message)) => panic!("a stranger is told {message:?}"),
+            }
         }
+        assert!(ended * 10 > all * 9, "{ended} of {all} connections have ended");
         // A neighbour that has a session, and connects again and again without ever closing.
         let mut known = Raw::connect(peer(101), socket());
         known.establish(&raw::open(ASN, 0, peer(101)));
         let mut held: Vec<Raw> = (0..1000).map(|_| Raw::connect(peer(101), socket())).collect();
         let most = descriptors(&speaker);
         assert!(most < before + 300, "{most} descriptors after 1000 connections, {before} before");
-        let told = held
-            .iter_mut()
-            .filter_map(Raw::farewell)
-            .inspect(|(code, sub, _)| assert_eq!((*code, *sub), (6, 7)));
-        assert!(told.count() > 0, "some are told why");
+        let mut told = 0;
+        for raw in &mut held {
+            if let Ok(Some(message)) = raw.hear_within(Duration::from_millis(20)) {
+                assert_eq!(message.notification(), Some((6, 7, &[][..])));
+                told += 1;
+            }
+        }
+        assert!(told > 0, "nobody is told why");
+        drop(held);
+        wait::until("all of them are gone", || {
+            let now = descriptors(&speaker);
+            if now < before + 8 { Ok(()) } else { Err(format!("{now} descriptors, {before} before")) }
+        });
         let mut keepalives = 0;
         while let Ok(Some(message)) = known.hear_within(Duration::from_millis(10)) {
             assert_ne!(message.kind, 3, "the session was ended by its own double");
@@ -311,71 +326,53 @@ fn both_connect_at_once_again_and_again() {
         return;
     }
     Lab::run(|lab| {
-        // One neighbour with a higher identifier than ours, one with a lower one.
-        let active = |last: u8| {
-            format!(
-                "  - {{ address: {}, asn: {ASN}, connect-retry: 1, families: [ipv4-unicast] }}\n",
-                peer(last)
-            )
-        };
-        let file = format!("neighbors:\n{}{}{}", active(101), active(102), neighbour(BYSTANDER, ASN, ""));
-        let listeners = [101, 102];
-        let mut speaker = Speaker::start(lab, [101, 102, BYSTANDER], &file);
+        // After a loss the speaker waits ever longer before it connects, so each round has a neighbour of its own.
+        let rounds = 101..125;
+        let file =
+            rounds.clone().fold(format!("neighbors:\n{}", neighbour(BYSTANDER, ASN, "")), |file, last| {
+                let address = peer(last);
+                file + &format!(
+                    "  - {{ address: {address}, asn: {ASN}, connect-retry: 1, families: [ipv4-unicast] }}\n"
+                )
+            });
+        let mut speaker = Speaker::start(lab, rounds.clone().chain([BYSTANDER]), &file);
         let mut bystander = Raw::connect(peer(BYSTANDER), socket());
         bystander.establish(&raw::open(ASN, 0, peer(BYSTANDER)));
-        let listeners = listeners.map(|last| TcpListener::bind((peer(last), 179)).unwrap());
-        for round in 0..12 {
-            for (listener, (last, id)) in
-                listeners.iter().zip([(101, Ipv4Addr::new(240, 0, 0, 1)), (102, Ipv4Addr::new(1, 0, 0, 1))])
-            {
-                let open = raw::open(ASN, 90, id);
-                let theirs = Raw::accept(listener, Duration::from_secs(40));
-                let mut theirs =
-                    theirs.unwrap_or_else(|| panic!("round {round}: the speaker does not connect"));
-                let mut ours = Raw::connect(peer(last), socket());
-                // OPENs in either order, before or after the other one is confirmed.
-                let mut both = [&mut theirs, &mut ours];
-                if round % 2 == 1 {
-                    both.reverse();
-                }
-                for raw in &mut both {
-                    raw.say(&open);
-                }
-                if round % 3 == 0 {
-                    for raw in &mut both {
-                        let _ = raw.try_say(&KEEPALIVE);
-                    }
-                }
-                // The connection of whoever has the higher identifier lives (RFC 4271 section 6.8); where KEEPALIVEs
-                // came before the collision was seen, the first one is Established and stays.
-                for raw in &mut both {
-                    // OPEN, then KEEPALIVE or the end.
-                    let mut heard = 0;
-                    while heard < 2 && matches!(raw.hear_within(Duration::from_secs(5)), Ok(Some(_))) {
-                        heard += 1;
-                    }
-                }
-                for raw in &mut both {
+        for last in rounds {
+            let listener = TcpListener::bind((peer(last), 179)).unwrap();
+            // Every second one has a higher identifier than ours, every third one confirms before it is answered.
+            let (higher, hasty, reversed) = (last % 2 == 0, last % 3 == 0, last % 4 < 2);
+            let open = raw::open(ASN, 90, Ipv4Addr::new(if higher { 240 } else { 1 }, 0, 0, 1));
+            let mut theirs = Raw::accept(&listener, wait::PATIENCE).expect("the speaker connects");
+            let mut ours = Raw::connect(peer(last), socket());
+            let mut both = [&mut theirs, &mut ours];
+            if reversed {
+                both.reverse();
+            }
+            for raw in &mut both {
+                raw.say(&open);
+                if hasty {
                     let _ = raw.try_say(&KEEPALIVE);
                 }
-                test_support::wait::until("one of the two is Established", || {
-                    let state = speaker.neighbour(last);
-                    if state["session-state"] == "established" { Ok(()) } else { Err(state.to_string()) }
-                });
-                let standing = [theirs.is_open(), ours.is_open()];
-                assert_eq!(
-                    standing.iter().filter(|open| **open).count(),
-                    1,
-                    "round {round} of {last}: {standing:?}"
-                );
-                if round % 3 != 0 {
-                    assert_eq!(
-                        standing,
-                        [last == 102, last == 101],
-                        "round {round}: the higher identifier's lives"
-                    );
+            }
+            for raw in &mut both {
+                // OPEN, then KEEPALIVE or the end.
+                let mut heard = 0;
+                while heard < 2 && matches!(raw.hear_within(Duration::from_secs(5)), Ok(Some(_))) {
+                    heard += 1;
                 }
             }
+            for raw in &mut both {
+                let _ = raw.try_say(&KEEPALIVE);
+            }
+            speaker.await_state(last, "established");
+            wait::until_true("one of the two is closed", || theirs.is_open() != ours.is_open());
+            // The connection of whoever has the higher identifier lives (RFC 4271 section 6.8); where KEEPALIVE came before
+            // the collision was seen, the first one is Established and stays.
+            if !hasty {
+                assert_eq!([theirs.is_open(), ours.is_open()], [!higher, higher], "{last}");
+            }
+            assert_eq!(speaker.neighbour(last)["established-transitions"], 1);
         }
         unharmed(&mut speaker, &mut bystander);
     });
@@ -634,7 +631,7 @@ fn a_neighbour_that_dies_and_comes_back_in_a_loop() {
         let refresh = raw::message(5, &[0, 1, 0, 1]);
         for round in 0..25_usize {
             // As long as the speaker has not come upon the end of the connection before, it refuses the next one.
-            let mut raw = test_support::wait::until("the neighbour is welcome again", || {
+            let mut raw = wait::until("the neighbour is welcome again", || {
                 let mut raw = Raw::connect(peer(101), socket());
                 raw.try_say(&raw::open(ASN, 0, peer(101))).map_err(|error| error.to_string())?;
                 match raw.hear_within(Duration::from_secs(5)) {
@@ -669,7 +666,7 @@ fn a_neighbour_that_dies_and_comes_back_in_a_loop() {
         }
         assert_eq!(holds.len(), ROUTES as usize / 2);
         assert!(holds.values().all(|long| *long), "a path of the neighbour that is gone is still there");
-        test_support::wait::until("our own count of it", || {
+        wait::until("our own count of it", || {
             let advertised = family(102)["advertised"].clone();
             if advertised == ROUTES / 2 { Ok(()) } else { Err(advertised.to_string()) }
         });
