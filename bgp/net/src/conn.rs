@@ -201,7 +201,7 @@ async fn run(
         }
     }
     drop(stream);
-    let _ = inlet.events.send(Event::Gone(id)).await;
+    let _ = inlet.inbound.send(Inbound::Gone(id)).await;
 }
 
 async fn read(id: ConnId, mut half: ReadHalf<'_>, shared: &Shared, inlet: &Inlet) {

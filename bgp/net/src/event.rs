@@ -24,8 +24,11 @@ const EVENTS: usize = 256;
 pub(crate) enum Inbound {
     /// Whole messages, or whole messages and then a fault.
     Messages(ConnId, Buffer),
-    /// The connection is gone. Nothing follows.
+    /// The connection is lost. Only [`Inbound::Gone`] follows.
     Closed(ConnId, CloseReason),
+    /// A connection's socket is closed, and nothing more will be heard of it. It is said here, behind everything that was
+    /// read: said earlier, it would make the rest come from nowhere, and nobody would hear of the loss.
+    Gone(ConnId),
 }
 
 /// Everything else that happens.
@@ -39,8 +42,6 @@ pub(crate) enum Event {
     ConnectFailed(ConnId, ConnectError),
     /// A batch is written; here is its memory.
     Written(ConnId, Vec<Bytes>),
-    /// A connection's socket is closed, and nothing more will be heard of it.
-    Gone(ConnId),
     /// A subscriber has gone away.
     Unsubscribed(SubscriberId),
 }

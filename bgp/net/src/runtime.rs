@@ -310,11 +310,6 @@ impl Runtime {
                 }
                 self.fill(conn);
             }
-            Event::Gone(conn) => {
-                if let Some(handle) = self.conns.remove(&conn) {
-                    self.farewells.end(conn, handle.remote());
-                }
-            }
             Event::Unsubscribed(id) => {
                 self.waiting.remove(&id);
                 self.speaker.unsubscribe(id);
@@ -333,6 +328,11 @@ impl Runtime {
                 }
                 if let Some(handle) = self.conns.get_mut(&conn) {
                     handle.close(Vec::new());
+                }
+            }
+            Inbound::Gone(conn) => {
+                if let Some(handle) = self.conns.remove(&conn) {
+                    self.farewells.end(conn, handle.remote());
                 }
             }
         }

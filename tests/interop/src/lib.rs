@@ -3,7 +3,7 @@
 //! Each test runs in a network and a mount namespace of its own: `node-a` runs `peregrine agent` with a simulated
 //! VPP, the other host runs the daemon. Both exchange IPv4 and IPv6 routes, over a session for each family.
 //!
-//! Two files have no daemon: `field_faults.rs` and `adversary.rs` play the neighbours of a `peregrine speaker` themselves,
+//! Two tests have no daemon: `field_faults.rs` and `adversary` play the neighbours of a `peregrine speaker` themselves,
 //! octet by octet ([`raw`], [`speaker`]).
 
 pub mod raw;
@@ -11,6 +11,7 @@ pub mod speaker;
 
 use test_support::lab::{Host, Lab};
 use test_support::peregrine::{Node, manifest};
+use test_support::wait;
 
 /// AS number of node-a.
 pub const OUR_ASN: u32 = 64512;
@@ -50,6 +51,21 @@ pub fn hosts(lab: &Lab, peer_asn: u32) -> (Node, Host) {
     node.apply("block4.yaml", &manifest::block("node-a-10-244-1-0-26", "node-a", OUR_BLOCK4));
     node.apply("block6.yaml", &manifest::block("node-a-fd00-10-244-1---122", "node-a", OUR_BLOCK6));
     (node, theirs)
+}
+
+/// Waits until the node has said of both families that their initial convergence has ended.
+///
+/// # Panics
+///
+/// When one of them only ended at the deadline.
+pub fn converged(node: &mut Node) {
+    wait::until("both families have converged", || {
+        let log = node.agent().log();
+        let lines: Vec<_> =
+            log.lines().filter(|line| line.contains("initial convergence has ended")).collect();
+        assert!(!log.contains("overdue=true"), "only at the deadline: {log}");
+        if lines.len() == 2 { Ok(()) } else { Err(log) }
+    });
 }
 
 /// The uplink's addresses as `vpp-sim --interface` takes them.

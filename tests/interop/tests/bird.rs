@@ -136,3 +136,19 @@ fn withdrawals_and_new_routes_are_followed_both_ways() {
 fn the_binary_under_test_is_there() {
     assert!(programs::peregrine().is_file());
 }
+
+#[test]
+fn initial_convergence_ends_before_the_deadline() {
+    if !available("interop bird convergence", &[BIRD, IP]) {
+        return;
+    }
+    Lab::run(|lab| {
+        let (mut node, tor) = interop::hosts(lab, 65_000);
+        node.start_vpp(&interop::uplink());
+        let bird = Bird::start(&tor, &config(65_000));
+        node.start();
+        both_established(&bird, &node);
+        exchanged(&bird, &node);
+        interop::converged(&mut node);
+    });
+}

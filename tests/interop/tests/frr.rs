@@ -85,3 +85,19 @@ fn a_block_that_goes_is_withdrawn() {
         frr.await_no_route("ipv6", OUR_BLOCK6);
     });
 }
+
+#[test]
+fn initial_convergence_does_not_wait_for_an_end_of_rib_that_never_comes() {
+    if !available("interop frr convergence", &[FRR, IP]) {
+        return;
+    }
+    Lab::run(|lab| {
+        let (mut node, tor) = interop::hosts(lab, 65_002);
+        node.start_vpp(&interop::uplink());
+        let frr = Frr::start(&tor, &config(65_002));
+        node.start();
+        both_established(&frr, &node);
+        exchanged(&frr, &node, "65002");
+        interop::converged(&mut node);
+    });
+}
