@@ -180,7 +180,7 @@ impl Engine {
     pub fn status(&self) -> Status {
         Status {
             sources: self.sources,
-            converged: self.converged,
+            converged: self.settled_families(),
             forwarding: self.forwarding,
             vpp: self.vpp.as_ref().map(VppPlan::report),
             speaker_busy: !self.speaker.idle(),
@@ -209,6 +209,18 @@ impl Engine {
     #[must_use]
     pub fn audited(&self) -> Option<&Audit> {
         self.vpp.as_ref()?.audited()
+    }
+
+    /// Families of which no more routes of the beginning are due: the speaker says so, or nobody is there who could send
+    /// any.
+    fn settled_families(&self) -> FamilySet {
+        let mut families = self.converged;
+        for family in Family::ALL {
+            if self.sources.in_sync() && !self.speaker.has_peers(family) {
+                families.insert(family);
+            }
+        }
+        families
     }
 
     /// What is said once for many events.
@@ -360,7 +372,10 @@ impl Engine {
         if let Some(vpp) = &mut self.vpp
             && in_sync
         {
-            if Family::ALL.into_iter().all(|family| self.converged.contains(family)) {
+            if Family::ALL
+                .into_iter()
+                .all(|family| self.converged.contains(family) || !self.speaker.has_peers(family))
+            {
                 vpp.allow_deletes();
             }
             if vpp.take_replayed() {

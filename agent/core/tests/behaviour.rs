@@ -245,6 +245,7 @@ fn a_restart_adopts_and_sweeps_only_when_everyone_has_spoken() {
     let before = world.vpp.canonical();
     world.log.clear();
     // While the agent is away, one route and with it its tunnel lose their reason.
+    world.neighbours();
     world.restart_agent();
     world.cluster.rib.remove(&"10.1.1.0/26".parse().unwrap());
     world.connect();
@@ -450,4 +451,24 @@ fn thousands_of_blocks_are_told_at_once() {
     world.event(Event::Affinity(agent_core::Change::Resync(Vec::new())));
     world.settle();
     assert_eq!((world.originations().len(), routes(&world).len()), (0, 0));
+}
+
+#[test]
+fn a_family_in_which_there_is_no_neighbour_holds_up_no_sweep() {
+    let mut world = world();
+    world.route("10.1.0.0/26", via(&["192.0.2.2"]));
+    world.settle();
+    world.neighbours();
+    world.cluster.peers.remove(&agent_core::model::PeerName::from("tor-v6"));
+    world.cluster.rib.clear();
+    world.restart_agent();
+    world.connect();
+    world.list();
+    world.settle();
+    assert!(!routes(&world).is_empty());
+    assert!(!world.engine.status().settled());
+    world.event(Event::Rib(bgp_core::rib::RibEvent::Converged(bgp_core::Family::Ipv4Unicast)));
+    world.settle();
+    assert_eq!(routes(&world), Vec::<String>::new());
+    assert!(world.engine.status().settled());
 }

@@ -162,6 +162,7 @@ fn apply(world: &mut World, step: &Step) {
 fn after(steps: &[Step]) -> World {
     let mut world = World::new();
     world.cluster.nodes.insert(NodeName::from(ME), own(0).unwrap());
+    world.neighbours();
     world.connect();
     world.list();
     world.converge();
@@ -194,6 +195,7 @@ fn interrupted_after_each_operation() {
             let mut world = World::new();
             world.window = 1;
             world.cluster.nodes.insert(NodeName::from(ME), own(0).unwrap());
+            world.neighbours();
             world.connect();
             world.list();
             world.converge();

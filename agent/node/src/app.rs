@@ -3,6 +3,7 @@
 //! BGP runs on a thread of its own; everything else of a process on the runtime made here.
 
 pub(crate) mod agent;
+mod lock;
 pub(crate) mod signals;
 pub(crate) mod speaker;
 

@@ -4,6 +4,7 @@
 //! answers look on a terminal. Every command takes `-o json` where it answers anything.
 
 mod agent;
+mod check;
 mod output;
 mod peers;
 mod routes;
@@ -37,6 +38,7 @@ enum Command {
     Peers(peers::Arguments),
     Routes(routes::Arguments),
     Vpp(vpp::Arguments),
+    Check(check::Arguments),
     VppSim(vpp_sim::Arguments),
     Version(version::Arguments),
 }
@@ -69,6 +71,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Peers(arguments) => peers::run(&arguments),
         Command::Routes(arguments) => routes::run(&arguments),
         Command::Vpp(arguments) => vpp::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
         Command::VppSim(arguments) => vpp_sim::run(arguments),
         Command::Version(arguments) => version::run(&arguments),
     }

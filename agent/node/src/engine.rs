@@ -110,7 +110,8 @@ impl Snapshot {
     }
 }
 
-fn problem(condition: &Condition) -> Problem {
+/// A condition as the inspection socket says it.
+pub(crate) fn problem(condition: &Condition) -> Problem {
     let location = condition.location.as_ref();
     Problem {
         severity: match condition.severity {

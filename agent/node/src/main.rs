@@ -2,9 +2,10 @@
 //!
 //! One binary, one folder for each concern: `cli` reads the command line, `env` and `speaker_file` the configuration,
 //! `app` starts and stops, `engine` owns the decisions of agent-core, `watch` feeds them, `execute` carries them out,
-//! `inspect` and `health` answer questions.
+//! `inspect` and `health` answer questions, `check` looks at files before anyone runs them.
 
 mod app;
+mod check;
 mod cli;
 mod crd;
 mod engine;

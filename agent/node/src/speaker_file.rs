@@ -239,7 +239,7 @@ fn any_community(item: &Item<'_>) -> Option<AnyCommunity> {
 }
 
 fn asn(item: &Item<'_>) -> Option<Asn> {
-    item.parse_with("an AS number such as 65000 or 6.10, not 0", |text| {
+    item.parse_with("an AS number above 0, such as 65000 or 6.10", |text| {
         text.parse().ok().filter(|asn| *asn != Asn::ZERO)
     })
 }

@@ -16,7 +16,7 @@ use crate::effects::BgpEdit;
 use crate::model::{Condition, ObjectRef};
 use ipnet::IpNet;
 
-use bgp_core::Nlri;
+use bgp_core::{Family, Nlri};
 
 /// Order of commands. What goes, goes after everything that came, in the reverse order.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,6 +61,8 @@ pub(crate) struct SpeakerPlan {
     next_op: u64,
     originate: bool,
     peer: bool,
+    /// How many peers are wanted that speak each family.
+    peers: [usize; Family::COUNT],
 }
 
 impl SpeakerPlan {
@@ -73,6 +75,11 @@ impl SpeakerPlan {
             };
             let entry = self.entries.entry(key.clone()).or_default();
             if entry.desired != desired {
+                for family in Family::ALL {
+                    let count = &mut self.peers[family.index()];
+                    *count += usize::from(speaks(desired.as_deref(), family));
+                    *count -= usize::from(speaks(entry.desired.as_deref(), family));
+                }
                 entry.desired = desired;
                 entry.refusal = None;
                 self.touch(&key);
@@ -93,6 +100,11 @@ impl SpeakerPlan {
             self.edit(std::iter::once(BgpEdit::Put(BgpObject::Loaded)));
             self.touch_all(|key| matches!(key, BgpKey::Peer(_)));
         }
+    }
+
+    /// Whether any peer is wanted that speaks a family.
+    pub(crate) const fn has_peers(&self, family: Family) -> bool {
+        self.peers[family.index()] > 0
     }
 
     /// Whether the gate of peers is open.
@@ -221,6 +233,10 @@ impl SpeakerPlan {
     pub(crate) fn idle(&self) -> bool {
         self.in_flight.is_empty() && self.ready.iter().all(VecDeque::is_empty)
     }
+}
+
+fn speaks(object: Option<&BgpObject>, family: Family) -> bool {
+    matches!(object, Some(BgpObject::Peer(_, config, _)) if config.families.contains(family))
 }
 
 /// The object that a person would change.

@@ -11,14 +11,15 @@ use std::time::Duration;
 
 use agent_core::event::{Generation, SpeakerEvent, VppEvent, VppReply};
 use agent_core::model::{
-    Affinity, AffinityName, BgpConfig, BgpConfigName, Node, NodeName, PeerName, PeerSpec, Pool, PoolName,
+    Affinity, AffinityName, BgpConfig, BgpConfigName, Node, NodeName, PeerEndpoint, PeerName, PeerSpec, Pool,
+    PoolName,
 };
 use agent_core::plan::{Retval, SpeakerOp, VppAction, VppFailure, VppOp};
 use agent_core::{Change, Config, Engine, Event};
 use bgp_core::command::{Applied, Command};
 use bgp_core::rib::{AttrId, AttrStore, NextHopSet, RibChange, RibEvent};
 use bgp_core::time::Instant;
-use bgp_core::{Family, NextHop, Nlri};
+use bgp_core::{Asn, Family, NextHop, Nlri};
 use ipnet::IpNet;
 pub use vpp::Vpp;
 
@@ -215,6 +216,15 @@ impl World {
                 self.cluster.affinities.remove(&name);
                 self.event(Event::Affinity(Change::Delete(name)));
             }
+        }
+    }
+
+    /// A neighbour in each family, which routes can come from.
+    pub fn neighbours(&mut self) {
+        for (name, address) in [("tor-v4", "192.0.2.254"), ("tor-v6", "2001:db8::fe")] {
+            let peer_ip = PeerEndpoint { address: address.parse().unwrap(), port: None };
+            let spec = PeerSpec { peer_ip: Some(peer_ip), asn: Some(Asn(65000)), ..PeerSpec::default() };
+            self.cluster.peers.insert(PeerName::from(name), spec);
         }
     }
 

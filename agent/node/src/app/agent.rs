@@ -8,6 +8,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use agent_core::config::{BgpMode, Config, VppConfig};
 use agent_core::model::{DEFAULT_ASN, NodeName};
@@ -18,6 +19,7 @@ use bgp_net::NetSettings;
 use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
 
+use super::lock::{self, LockError};
 use super::signals::{Signals, Wish};
 use crate::engine::EngineTask;
 use crate::env::{self, Mode, RouterIdChoice, Settings};
@@ -48,6 +50,18 @@ async fn serve_node(file: Option<PathBuf>, mut settings: Settings, log: LogContr
             return ExitCode::FAILURE;
         }
     };
+    let state = settings.state.display().to_string();
+    let _lock = match lock::take(&settings.state) {
+        Ok(lock) => Some(lock),
+        Err(error @ LockError::Held) => {
+            tracing::error!(state, %error, "cannot start");
+            return ExitCode::FAILURE;
+        }
+        Err(LockError::System(error)) => {
+            tracing::warn!(state, %error, "nothing can be kept over a restart");
+            None
+        }
+    };
     let socket = match Listener::unix(&settings.api) {
         Ok(socket) => socket,
         Err(error) => {
@@ -55,9 +69,6 @@ async fn serve_node(file: Option<PathBuf>, mut settings: Settings, log: LogContr
             return ExitCode::FAILURE;
         }
     };
-    if let Err(error) = std::fs::create_dir_all(&settings.state) {
-        tracing::warn!(folder = %settings.state.display(), %error, "nothing can be kept over a restart");
-    }
 
     let config = engine_config(&settings);
     let (objects_in, objects) = mpsc::channel(16);
@@ -74,8 +85,7 @@ async fn serve_node(file: Option<PathBuf>, mut settings: Settings, log: LogContr
 
     // Number and identifier are told by the engine before any session opens.
     let identity = RouterId::from(config.router_id.unwrap_or(config.fallback_router_id));
-    let speaker = SpeakerSettings::new(InstanceName::new("node"), DEFAULT_ASN, identity, super::seed());
-    let speaker = match bgp_net::spawn(speaker, NetSettings::default()) {
+    let speaker = match bgp_net::spawn(speaker_settings(identity), NetSettings::default()) {
         Ok(speaker) => speaker,
         Err(error) => {
             tracing::error!(%error, "cannot start the speaker");
@@ -128,6 +138,19 @@ async fn serve_node(file: Option<PathBuf>, mut settings: Settings, log: LogContr
             engine.part();
             ExitCode::FAILURE
         }
+    }
+}
+
+/// How long routes that an earlier run left in VPP stay, at most, for neighbours that are not back yet. Neighbours may
+/// wait before they connect again (BIRD does for up to a minute after an error), and what is swept before they do is
+/// traffic lost.
+const SWEEP_AFTER: Duration = Duration::from_secs(120);
+
+fn speaker_settings(identity: RouterId) -> SpeakerSettings {
+    SpeakerSettings {
+        convergence_grace: SWEEP_AFTER,
+        convergence_deadline: SWEEP_AFTER,
+        ..SpeakerSettings::new(InstanceName::new("node"), DEFAULT_ASN, identity, super::seed())
     }
 }
 
@@ -186,6 +209,13 @@ fn reload(file: &Option<PathBuf>, settings: &mut Settings, log: &LogControl) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_neighbour_that_takes_its_time_loses_no_routes() {
+        let settings = speaker_settings(RouterId(1));
+        let times = [settings.convergence_grace, settings.convergence_deadline];
+        assert!(times.iter().all(|time| *time >= Duration::from_secs(90)), "{times:?}");
+    }
 
     #[test]
     fn the_hash_is_the_one_that_calico_computes() {

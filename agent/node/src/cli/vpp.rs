@@ -70,6 +70,9 @@ fn show(vpp: &Vpp, colours: bool) -> String {
             let state = match (vpp.state.as_str(), vpp.converged) {
                 ("reading", _) => "what it holds is being read",
                 (_, true) => "it holds what it should",
+                (_, false) if vpp.kinds.iter().all(|count| count.pending + count.blocked == 0) => {
+                    "it holds what is wanted so far; not every neighbour has told its routes"
+                }
                 (_, false) => "it is being brought up to date",
             };
             format!("VPP {version}, connection {}: {state}\n", vpp.generation)
@@ -119,7 +122,7 @@ fn show(vpp: &Vpp, colours: bool) -> String {
     out
 }
 
-fn describe(problem: &Problem) -> String {
+pub(super) fn describe(problem: &Problem) -> String {
     let place = match (&problem.file, problem.line) {
         (Some(file), Some(line)) => format!("{file}:{line}: "),
         (Some(file), None) => format!("{file}: "),

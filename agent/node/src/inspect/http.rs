@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::fs;
 use std::future::Future;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,6 +53,9 @@ pub(crate) enum SocketError {
     /// Another process answers there.
     #[error("another process serves {0}")]
     InUse(String),
+    /// Something else has that name, which must not be lost.
+    #[error("{0} exists and is no socket")]
+    NoSocket(String),
     /// The system says no.
     #[error("{path}: {source}")]
     System {
@@ -71,6 +74,9 @@ impl Listener {
         if std::os::unix::net::UnixStream::connect(path).is_ok() {
             return Err(SocketError::InUse(shown));
         }
+        if fs::symlink_metadata(path).is_ok_and(|meta| !meta.file_type().is_socket()) {
+            return Err(SocketError::NoSocket(shown));
+        }
         let bind = || {
             if let Some(folder) = path.parent() {
                 fs::create_dir_all(folder)?;
@@ -82,7 +88,7 @@ impl Listener {
             let _ = fs::remove_file(&temporary);
             let listener = UnixListener::bind(&temporary)?;
             fs::set_permissions(&temporary, fs::Permissions::from_mode(0o600))?;
-            fs::rename(&temporary, path)?;
+            fs::rename(&temporary, path).inspect_err(|_| drop(fs::remove_file(&temporary)))?;
             Ok(listener)
         };
         bind().map(Self::Unix).map_err(|source| SocketError::System { path: shown, source })
@@ -171,5 +177,16 @@ mod tests {
         assert!(path.exists(), "a dead process leaves its socket behind");
         Listener::unix(&path).unwrap();
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[tokio::test]
+    async fn what_is_no_socket_is_never_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("precious");
+        fs::write(&path, "data").unwrap();
+        assert!(matches!(Listener::unix(&path), Err(SocketError::NoSocket(_))));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "data");
+        assert!(matches!(Listener::unix(dir.path()), Err(SocketError::NoSocket(_))));
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 }

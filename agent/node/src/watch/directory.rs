@@ -361,7 +361,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String, String> {
 }
 
 /// The names of the files that can be manifests.
-fn list(path: &Path) -> io::Result<BTreeSet<String>> {
+pub(crate) fn list(path: &Path) -> io::Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     for entry in fs::read_dir(path)? {
         let Ok(name) = entry?.file_name().into_string() else { continue };

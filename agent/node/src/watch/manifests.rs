@@ -80,6 +80,16 @@ impl Manifests {
         self.files.remove(name);
     }
 
+    /// Where an object is given: the file and the line.
+    pub(crate) fn place(&self, kind: &str, name: &str) -> Option<(Arc<str>, Line)> {
+        let is = |place: &&Place| {
+            place.id.as_ref().is_some_and(|(of, called)| of.name() == kind && called.as_str() == name)
+        };
+        self.files.iter().find_map(|(file, content)| {
+            content.places.iter().find(is).map(|place| (Arc::clone(file), place.line))
+        })
+    }
+
     /// What is to be told since the last call. The first call tells complete lists of every kind.
     pub(crate) fn settle(&mut self) -> Vec<SourceChange> {
         let (in_force, conditions) = self.judge();

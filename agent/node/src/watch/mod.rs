@@ -19,7 +19,8 @@ mod rib;
 mod route;
 mod source;
 
-pub(crate) use directory::Directory;
+pub(crate) use directory::{Directory, list, read_text};
+pub(crate) use manifests::Manifests;
 pub(crate) use rib::RibWatcher;
 pub(crate) use route::event;
 pub(crate) use source::SourceChange;

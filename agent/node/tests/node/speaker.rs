@@ -69,7 +69,7 @@ async fn a_file_with_mistakes_is_refused_with_all_of_them() {
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stderr).unwrap();
     let expected = [
-        "speaker.yaml:1: asn: must be an AS number such as 65000 or 6.10, not 0, not \"0\"",
+        "speaker.yaml:1: asn: must be an AS number above 0, such as 65000 or 6.10, not \"0\"",
         "speaker.yaml:1: router-id: is required",
         "speaker.yaml:2: routerid: unknown field; did you mean \"router-id\"?",
         "speaker.yaml:3: neighbors: must be a list, not a map",

@@ -1,0 +1,231 @@
+//! `peregrine check`: everything that is wrong with manifests, or with the file of a speaker, before anyone runs them.
+//!
+//! Manifests are put together as the agent does it, and then told to an engine for each of their nodes: what only shows
+//! when objects meet is found too. Nothing is connected to, and nothing changes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use agent_core::event::{Change, Event};
+use agent_core::model::{Condition, Location, ObjectRef, Severity};
+use agent_core::{Config, Engine};
+use bgp_core::time::Instant;
+
+use crate::crd::Kind;
+use crate::speaker_file::SpeakerFile;
+use crate::watch::{Manifests, SourceChange, event, list, read_text};
+use crate::yaml::{Flaw, Line, Value, documents};
+
+/// Nodes that an engine is made for; the rest of a large cluster hardly shows anything new.
+const NODES: usize = 64;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    /// Everything that is wrong, in the order of files and lines.
+    pub(crate) problems: Vec<Condition>,
+    /// Something could not be read at all; it is among the problems.
+    pub(crate) unreadable: bool,
+}
+
+/// Look at files, and at the manifests in folders.
+pub(crate) fn check(paths: &[PathBuf]) -> Findings {
+    let mut findings = Findings::default();
+    let mut manifests = Manifests::default();
+    let files = paths.iter().flat_map(|path| files(path, &mut findings)).collect::<BTreeSet<_>>();
+    for path in files {
+        let name: Arc<str> = path.to_string_lossy().into();
+        match read_text(&path) {
+            Ok(text) if is_speaker_file(&text) => speaker(&name, &text, &mut findings),
+            Ok(text) => manifests.put(&name, &text),
+            Err(reason) => findings.unreadable(&name, reason),
+        }
+    }
+    let changes = manifests.settle();
+    for change in &changes {
+        if let SourceChange::Faults(Change::Upsert(_, conditions)) = change {
+            findings.problems.extend(conditions.iter().cloned());
+        }
+    }
+    findings.problems.extend(together(&changes, &manifests));
+    let place = |condition: &Condition| {
+        condition.location.as_ref().map(|location| (Arc::clone(&location.file), location.line))
+    };
+    findings.problems.sort_by_cached_key(place);
+    findings
+}
+
+impl Findings {
+    fn unreadable(&mut self, name: &str, reason: String) {
+        self.unreadable = true;
+        self.problems.push(Condition::error(ObjectRef::new("file", name), "", reason, ""));
+    }
+}
+
+/// The files that a path of the command line means.
+fn files(path: &Path, findings: &mut Findings) -> Vec<PathBuf> {
+    if !path.is_dir() {
+        return vec![path.to_owned()];
+    }
+    match list(path) {
+        Ok(names) => {
+            let paths = names.into_iter().map(|name| path.join(name));
+            paths.filter(|path| !path.is_dir()).collect()
+        }
+        Err(error) => {
+            findings.unreadable(&path.to_string_lossy(), error.to_string());
+            Vec::new()
+        }
+    }
+}
+
+/// A speaker's file has none of what every manifest begins with, and something that only it has.
+fn is_speaker_file(text: &str) -> bool {
+    let Ok(documents) = documents(text) else { return false };
+    let [document] = &documents[..] else { return false };
+    let Value::Map(entries) = &document.value else { return false };
+    let has = |keys: &[&str]| entries.iter().any(|entry| keys.contains(&&*entry.key));
+    !has(&["apiVersion", "kind"]) && has(&["asn", "router-id", "neighbors", "originate", "policies"])
+}
+
+fn speaker(name: &Arc<str>, text: &str, findings: &mut Findings) {
+    let mut report = |object: &ObjectRef, flaws: &[Flaw], remedy: &str| {
+        findings.problems.extend(flaws.iter().map(|flaw| Condition {
+            object: object.clone(),
+            field: flaw.field.as_str().into(),
+            reason: flaw.mistake.to_string().into(),
+            remedy: remedy.into(),
+            severity: if flaw.mistake.is_warning() { Severity::Warning } else { Severity::Error },
+            location: Some(Location { file: Arc::clone(name), line: flaw.line.0 }),
+        }));
+    };
+    match SpeakerFile::parse(text) {
+        Err(flaws) => {
+            report(&ObjectRef::new("speaker", "file"), &flaws, "with it nothing of the file counts");
+        }
+        Ok(file) => {
+            for neighbor in &file.refused {
+                let object = ObjectRef::new("neighbor", neighbor.address.as_str());
+                report(&object, &neighbor.flaws, "this neighbor would not run");
+            }
+        }
+    }
+}
+
+/// What shows only when all objects are there, for each of the nodes.
+fn together(changes: &[SourceChange], manifests: &Manifests) -> Vec<Condition> {
+    let mut nodes: Vec<&str> = changes
+        .iter()
+        .filter_map(|change| match change {
+            SourceChange::Listed(Kind::Node, all) => Some(all.iter().map(|(name, _)| name.as_str())),
+            SourceChange::Listed(..)
+            | SourceChange::Put(..)
+            | SourceChange::Gone(..)
+            | SourceChange::Faults(_) => None,
+        })
+        .flatten()
+        .take(NODES)
+        .collect();
+    if nodes.is_empty() {
+        nodes.push("");
+    }
+    let mut found: BTreeMap<String, Condition> = BTreeMap::new();
+    for node in nodes {
+        let mut engine = Engine::new(Config { vpp: None, ..Config::new(node.into()) });
+        for event in changes.iter().cloned().filter_map(event) {
+            if !matches!(event, Event::Fault(_)) {
+                engine.handle(Instant::ZERO, event);
+            }
+        }
+        // Some things are said when operations are asked for.
+        engine.next_speaker_ops(Instant::ZERO, 0, &mut Vec::new());
+        for condition in engine.conditions() {
+            let mut condition = condition.clone();
+            let place = manifests.place(condition.object.kind, &condition.object.name);
+            // A node that no manifest names is no mistake of theirs.
+            if place.is_none() && condition.object.kind == Kind::Node.name() {
+                continue;
+            }
+            condition.location = place.map(|(file, Line(line))| Location { file, line });
+            found.insert(condition.to_string(), condition);
+        }
+    }
+    found.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The findings as text, file names without their folder.
+    fn found(files: &[(&str, &str)]) -> Vec<String> {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            std::fs::write(dir.path().join(name), text).unwrap();
+        }
+        let findings = check(&[dir.path().to_owned()]);
+        assert!(!findings.unreadable);
+        let folder = format!("{}/", dir.path().display());
+        findings.problems.iter().map(|problem| problem.to_string().replace(&folder, "")).collect()
+    }
+
+    const NODE: &str = "apiVersion: v1\nkind: Node\nmetadata: {name: a, annotations: {projectcalico.org/IPv4Address: 192.0.2.1/24}}\n";
+
+    #[test]
+    fn what_is_right_gives_nothing() {
+        let peer = "apiVersion: projectcalico.org/v3\nkind: BGPPeer\nmetadata: {name: tor}\nspec: {peerIP: 192.0.2.254, asNumber: 65000}\n";
+        let speaker = "asn: 65000\nrouter-id: 192.0.2.1\nneighbors:\n- {address: 192.0.2.2, asn: 65001}\n";
+        assert_eq!(found(&[("a.yaml", NODE), ("b.yaml", peer), ("s.yaml", speaker)]), [""; 0]);
+    }
+
+    #[test]
+    fn mistakes_of_one_object_and_of_several_together_have_their_place() {
+        let peers = "\
+apiVersion: projectcalico.org/v3
+kind: BGPPeer
+metadata: {name: one}
+spec: {peerIP: 192.0.2.254, asNumber: 65000, passwrd: x}
+---
+apiVersion: projectcalico.org/v3
+kind: BGPPeer
+metadata: {name: two}
+spec: {peerIP: 192.0.2.253, asNumber: 65000}
+---
+apiVersion: projectcalico.org/v3
+kind: BGPPeer
+metadata: {name: three}
+spec: {peerIP: 192.0.2.253, asNumber: 65001}
+";
+        assert_eq!(
+            found(&[("a.yaml", NODE), ("peers.yaml", peers), ("x.yaml", "a: [")])
+                .iter()
+                .map(|text| text.split(" (").next().unwrap())
+                .collect::<Vec<_>>(),
+            [
+                "peers.yaml:4: BGPPeer one spec.passwrd: unknown field; did you mean \"password\"?",
+                "peers.yaml:6: BGPPeer two: BGPPeer three already has the session with 192.0.2.253",
+                "x.yaml:1: file x.yaml: not valid YAML: unclosed bracket '['",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_speaker_file_is_known_by_its_keys() {
+        let text = "asn: 65000\nrouter-id: 192.0.2.1\nneighbors:\n- {address: 192.0.2.2, asn: 0}\n";
+        assert_eq!(
+            found(&[("s.yaml", text), ("t.yaml", "asn: 65000\n")]),
+            [
+                "s.yaml:4: neighbor 192.0.2.2 neighbors[0].asn: must be an AS number above 0, such as 65000 or 6.10, not \"0\" (this neighbor would not run)",
+                "t.yaml:1: speaker file router-id: is required (with it nothing of the file counts)",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_apart() {
+        let findings = check(&["/nonexistent/a.yaml".into()]);
+        assert!(findings.unreadable);
+        assert_eq!(findings.problems.len(), 1);
+    }
+}
