@@ -14,6 +14,9 @@ pub const KEEPALIVE: [u8; 19] = [
     0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 19, 4,
 ];
 
+/// Prefixes: address and length.
+pub type Prefixes = Vec<(Ipv4Addr, u8)>;
+
 /// A whole message as it came.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
@@ -300,7 +303,7 @@ pub fn nth(n: u32) -> (Ipv4Addr, u8) {
 
 /// What an UPDATE for IPv4 says: prefixes taken back and announced. `None` for a message that is none.
 #[must_use]
-pub fn told(message: &Message) -> Option<(Vec<(Ipv4Addr, u8)>, Vec<(Ipv4Addr, u8)>)> {
+pub fn told(message: &Message) -> Option<(Prefixes, Prefixes)> {
     if message.kind != 2 {
         return None;
     }
@@ -311,7 +314,7 @@ pub fn told(message: &Message) -> Option<(Vec<(Ipv4Addr, u8)>, Vec<(Ipv4Addr, u8
     Some((read_prefixes(withdrawn), read_prefixes(announced)))
 }
 
-fn read_prefixes(mut octets: &[u8]) -> Vec<(Ipv4Addr, u8)> {
+fn read_prefixes(mut octets: &[u8]) -> Prefixes {
     let mut prefixes = Vec::new();
     while let [length, rest @ ..] = octets {
         let count = usize::from(length.div_ceil(8));

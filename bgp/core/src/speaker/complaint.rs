@@ -55,7 +55,7 @@ impl fmt::Display for Announced<'_> {
             write!(f, "{}{prefix}", if count == 0 { "" } else { " " })?;
             count += 1;
         }
-        for (_, prefix) in v6.clone().take(NAMED - count) {
+        for (_, prefix) in v6.take(NAMED - count) {
             write!(f, "{}{prefix}", if count == 0 { "" } else { " " })?;
             count += 1;
         }

@@ -141,7 +141,10 @@ fn floods_of_connections() {
         assert_eq!(speaker.neighbour(101)["established-transitions"], 1);
         // A neighbour without one: each connection replaces the one before.
         drop(known);
-        let mut last = (0..300).map(|_| Raw::connect(peer(101), socket())).last().unwrap();
+        let mut last = Raw::connect(peer(101), socket());
+        for _ in 0..300 {
+            last = Raw::connect(peer(101), socket());
+        }
         last.establish(&raw::open(ASN, 0, peer(101)));
         speaker.await_state(101, "established");
         unharmed(&mut speaker, &mut bystander);

@@ -12,7 +12,7 @@ fn many_connections_bring_one_keepalive_a_second() {
     bench.said();
     let mut keepalives = 0;
     for n in 0..1000 {
-        bench.now = bench.now + Duration::from_millis(10);
+        bench.now += Duration::from_millis(10);
         bench.input(Input::Connected(ConnId::accepted(100 + n), link(Direction::Passive)));
         keepalives += bench.said().matches("KEEPALIVE").count();
     }

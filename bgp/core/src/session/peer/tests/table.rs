@@ -173,7 +173,7 @@ fn apply(bench: &mut Bench, event: Event) {
         Event::TcpCrAcked => bench.input(Input::Connected(ConnId::dialled(2), link(Direction::Active))),
         Event::TcpConnectionConfirmed => {
             // Time enough since the last KEEPALIVE.
-            bench.now = bench.now + Duration::from_secs(1);
+            bench.now += Duration::from_secs(1);
             bench.input(Input::Connected(IN, link(Direction::Passive)));
         }
         Event::TcpConnectionFails => match bench.peer.status().conn {
