@@ -146,10 +146,16 @@ impl FamilySet {
     }
 }
 
+impl Extend<Family> for FamilySet {
+    fn extend<I: IntoIterator<Item = Family>>(&mut self, families: I) {
+        families.into_iter().for_each(|family| self.insert(family));
+    }
+}
+
 impl FromIterator<Family> for FamilySet {
     fn from_iter<I: IntoIterator<Item = Family>>(families: I) -> Self {
         let mut set = Self::EMPTY;
-        families.into_iter().for_each(|family| set.insert(family));
+        set.extend(families);
         set
     }
 }

@@ -13,8 +13,9 @@
 //! received message.
 //!
 //! RFCs: 4271, 4760 and 2545 (IPv6), 5492 and 9072 (capabilities), 2918 and 7313 (route refresh), 6793
-//! (4-octet AS numbers), 7606 and 7607 (error handling), 7911 (path identifiers), 8654 (long messages), 1997,
-//! 4360, 8092 (communities), 4456 (reflection), 4724 (End-of-RIB), 4486, 6608, 8538, 9003, 9687
+//! (4-octet AS numbers), 7606 and 7607 (error handling), 7911 (path identifiers), 8654 (long messages), 8950
+//! (IPv6 next hops of IPv4 prefixes), 9234 (role), 1997,
+//! 4360, 8092 (communities), 4456 (reflection), 4724 and 9494 (restart), 4486, 6608, 8538, 9003, 9687
 //! (NOTIFICATION).
 
 pub mod asn;
@@ -24,6 +25,7 @@ pub mod error;
 pub mod family;
 pub mod frame;
 pub mod message;
+pub mod negotiated;
 pub mod nlri;
 pub mod notification;
 pub mod open;
@@ -34,11 +36,12 @@ pub mod update;
 
 pub use asn::Asn;
 pub use attr::next_hop::NextHop;
-pub use capability::{Capability, Negotiated};
+pub use capability::{Capability, Role};
 pub use error::{AttrFault, AttrProblem, Consequence, Fault, WireError};
 pub use family::{Family, FamilySet};
 pub use frame::{Frame, HEADER_LEN, MAX_LEN, MessageType, Whole, split_message, whole_messages};
 pub use message::{Message, parse_message};
+pub use negotiated::Negotiated;
 pub use nlri::{Ipv4Prefix, Ipv6Prefix, Nlri, NlriKey, PathId, Prefixes};
 pub use notification::{Notification, Reason};
 pub use open::Open;

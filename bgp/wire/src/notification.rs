@@ -8,6 +8,7 @@ use bytes::{BufMut, BytesMut};
 use std::fmt;
 
 use crate::{
+    capability::Capability,
     error::{Fault, WireError},
     frame::{HEADER_LEN, MessageType, put_header},
 };
@@ -192,6 +193,24 @@ impl Notification {
         Self::with_data(reason, &data)
     }
 
+    /// Unsupported Capability: the capabilities that we insist on and miss, as they would stand in an OPEN (RFC
+    /// 5492 section 5). One that is too long for its length is left out.
+    #[must_use]
+    pub fn unsupported_capabilities<'c>(missing: impl IntoIterator<Item = &'c Capability>) -> Self {
+        let data: Vec<u8> = missing.into_iter().filter_map(Capability::to_octets).flatten().collect();
+        Self::with_data(Reason::UnsupportedCapability, &data)
+    }
+
+    /// The capabilities that an Unsupported Capability names; none for other codes, and for data that is no
+    /// list of them.
+    #[must_use]
+    pub fn capabilities(&self) -> Vec<Capability> {
+        match self.reason() {
+            Some(Reason::UnsupportedCapability) => Capability::parse_all(&self.data).unwrap_or_default(),
+            _ => Vec::new(),
+        }
+    }
+
     /// What the pair of code and subcode means, where it is assigned.
     #[must_use]
     pub const fn reason(&self) -> Option<Reason> {
@@ -256,6 +275,10 @@ impl fmt::Display for Notification {
             // line.
             write!(f, ", \"{}\"", text.escape_debug())?;
         }
+        // A peer chose how many there are.
+        for (place, capability) in self.capabilities().iter().take(8).enumerate() {
+            write!(f, "{} {capability}", if place == 0 { ":" } else { "," })?;
+        }
         // One level only: a reset inside a reset is shown by its codes.
         if let Some(inner) = self.inner() {
             match inner.reason() {
@@ -278,6 +301,7 @@ impl fmt::Debug for Notification {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::asn::Asn;
 
     #[test]
     fn every_reason_has_its_own_codes() {
@@ -332,6 +356,24 @@ mod tests {
         assert_eq!(got.inner().unwrap().text(), Some("hi"));
         assert_eq!(got.to_string(), "Cease: Hard Reset (6/9), Cease: Administrative Shutdown (6/2)");
         assert_eq!(Notification::parse(&[6, 9, 6]).unwrap().inner(), None);
+    }
+
+    #[test]
+    fn missing_capabilities_are_listed_as_in_an_open() {
+        let missing = [Capability::Multiprotocol(2, 1), Capability::FourOctetAs(Asn(65_020))];
+        let sent = Notification::unsupported_capabilities(&missing);
+        assert_eq!((sent.code, sent.subcode), (2, 7));
+        assert_eq!(*sent.data, [1, 4, 0, 2, 0, 1, 65, 4, 0, 0, 0xfd, 0xfc]);
+        assert_eq!(sent.capabilities(), missing);
+        assert_eq!(
+            sent.to_string(),
+            "OPEN Message Error: Unsupported Capability (2/7): multiprotocol ipv6-unicast, 4-octet-as 65020"
+        );
+        for data in [&[][..], &[1], &[1, 4, 0]] {
+            let odd = Notification::with_data(Reason::UnsupportedCapability, data);
+            assert_eq!(odd.to_string(), "OPEN Message Error: Unsupported Capability (2/7)");
+        }
+        assert_eq!(Notification::with_data(Reason::BadPeerAs, &[2, 0]).capabilities(), []);
     }
 
     #[test]

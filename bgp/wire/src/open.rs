@@ -6,7 +6,7 @@ use bytes::{BufMut, BytesMut};
 
 use crate::{
     asn::Asn,
-    capability::Capability,
+    capability::{Capability, Role},
     error::{Fault, WireError},
     frame::{HEADER_LEN, MAX_LEN, MessageType, put_header},
     router_id::RouterId,
@@ -61,6 +61,15 @@ impl Open {
         self.capabilities.iter().find_map(|capability| {
             if let Capability::FourOctetAs(asn) = capability { Some(*asn) } else { None }
         })
+    }
+
+    /// What the sender is to the receiver, where it says so (RFC 9234). Of several the first one; whether they
+    /// fit, [`Role::agree`] says.
+    #[must_use]
+    pub fn role(&self) -> Option<Role> {
+        self.capabilities
+            .iter()
+            .find_map(|capability| if let Capability::Role(role) = capability { Some(*role) } else { None })
     }
 
     /// Reads the body of an OPEN: everything behind the header.
@@ -161,7 +170,7 @@ fn parse_parameters(length: u8, octets: &[u8]) -> Result<Vec<Capability>, WireEr
         if code != PARAMETER_CAPABILITIES {
             return Err(WireError::new(Fault::OpenParameter(code), &[]));
         }
-        parse_capabilities(value, &mut capabilities)?;
+        capabilities.extend(Capability::parse_all(value).ok_or_else(truncated)?);
         rest = after;
     }
     Ok(capabilities)
@@ -177,15 +186,6 @@ fn split_parameter(octets: &[u8], extended: bool) -> Option<(u8, &[u8], &[u8])> 
     };
     let (value, after) = rest.split_at_checked(length)?;
     Some((code, value, after))
-}
-
-fn parse_capabilities(mut octets: &[u8], into: &mut Vec<Capability>) -> Result<(), WireError> {
-    while !octets.is_empty() {
-        let (code, value, after) = split_parameter(octets, false).ok_or_else(truncated)?;
-        into.push(Capability::parse(code, value));
-        octets = after;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use bgp_wire::attr::Canonical;
-use bgp_wire::{Capability, Family, HEADER_LEN, Ipv4Prefix, Ipv6Prefix, NextHop, Nlri, Open};
-use bytes::BytesMut;
+use bgp_wire::{Capability, Family, Ipv4Prefix, Ipv6Prefix, NextHop, Nlri, Open};
 
 use super::family::FamilyRib;
 use super::neighbour::Neighbour;
@@ -151,15 +150,8 @@ impl Speaker {
 
 /// The capabilities of an OPEN, each as a TLV.
 fn capabilities(open: Option<&Open>) -> Vec<Vec<u8>> {
-    let Some(open) = open else { return Vec::new() };
-    let one = |capability: &Capability| {
-        let alone = Open { capabilities: vec![capability.clone()], ..open.clone() };
-        let mut octets = BytesMut::new();
-        alone.encode(&mut octets).ok()?;
-        // Behind the header, the fixed part of ten octets, and the head of the one optional parameter.
-        octets.get(HEADER_LEN + 12..).map(<[u8]>::to_vec)
-    };
-    open.capabilities.iter().filter_map(one).collect()
+    let capabilities = open.map(|open| &open.capabilities[..]).unwrap_or_default();
+    capabilities.iter().filter_map(Capability::to_octets).collect()
 }
 
 /// Which table a page is of.
