@@ -84,6 +84,10 @@ pub struct PeerConfig {
     pub local_asn: Option<Asn>,
     /// Families offered. *Reset.*
     pub families: FamilySet,
+    /// Whether messages of up to 65535 octets are offered (RFC 8654). *Reset.*
+    pub extended_messages: bool,
+    /// Whether IPv6 next hops of IPv4 prefixes are offered (RFC 8950). *Reset.*
+    pub extended_next_hop: bool,
     /// Hold time offered. *Reset.*
     pub hold_time: HoldTime,
     /// KEEPALIVE interval in seconds; a third of the negotiated hold time where absent. *Live.*
@@ -106,7 +110,8 @@ pub struct PeerConfig {
     pub next_hop: NextHopMode,
     /// Our IPv4 address as a next hop, where the session's own address is none. *Refresh.*
     pub next_hop_v4: Option<Ipv4Addr>,
-    /// Our IPv6 address as a next hop, where the session's own address is none. *Refresh.*
+    /// Our IPv6 address as a next hop, where the session's own address is none; with an extended next hop also for
+    /// IPv4 prefixes. *Refresh.*
     pub next_hop_v6: Option<Ipv6Addr>,
     /// Text for people. *Live.*
     pub description: String,
@@ -122,6 +127,8 @@ impl PeerConfig {
             remote_asn,
             local_asn: None,
             families: usual.families,
+            extended_messages: usual.extended_messages,
+            extended_next_hop: usual.extended_next_hop,
             hold_time: usual.hold_time,
             keepalive: usual.keepalive,
             connect_retry: usual.connect_retry,
@@ -145,6 +152,8 @@ impl PeerConfig {
             remote_asn: self.remote_asn,
             local_router_id: router_id,
             families: self.families,
+            extended_messages: self.extended_messages,
+            extended_next_hop: self.extended_next_hop,
             hold_time: self.hold_time,
             keepalive: self.keepalive,
             connect_retry: self.connect_retry,

@@ -49,8 +49,11 @@ pub struct Negotiated {
     pub remote_asn: Asn,
     /// The peer's identifier.
     pub remote_router_id: RouterId,
-    /// The longest message either end may send, in octets, header included: 4096, or 65535 (RFC 8654).
+    /// The longest message that we may send, in octets, header included: 4096, or 65535 where both ends have said
+    /// that they take it (RFC 8654).
     pub max_message: u16,
+    /// The longest message that we take: 65535 where our OPEN says so, whatever theirs says (RFC 8654 section 4).
+    pub max_received: u16,
 }
 
 /// Graceful restart as two OPENs have it (RFC 4724 section 3). Families are agreed ones only.
@@ -114,6 +117,7 @@ impl Default for Negotiated {
             remote_asn: Asn::ZERO,
             remote_router_id: RouterId(0),
             max_message: MAX_LEN as u16,
+            max_received: MAX_LEN as u16,
         }
     }
 }
@@ -152,13 +156,14 @@ impl Negotiated {
             local_asn,
             remote_asn,
             remote_router_id: theirs.router_id,
-            max_message: if both(&Capability::ExtendedMessage) {
-                EXTENDED_MAX_LEN as u16
-            } else {
-                MAX_LEN as u16
-            },
+            max_message: longest(both(&Capability::ExtendedMessage)),
+            max_received: longest(ours.capabilities.contains(&Capability::ExtendedMessage)),
         }
     }
+}
+
+const fn longest(extended: bool) -> u16 {
+    if extended { EXTENDED_MAX_LEN as u16 } else { MAX_LEN as u16 }
 }
 
 fn families(open: &Open) -> FamilySet {

@@ -224,7 +224,8 @@ impl<'b> Draft<'b> {
     /// Begins a message that needs `behind` octets after its prefixes.
     fn begin(out: &'b mut BytesMut, options: EncodeOptions, behind: usize) -> Self {
         let start = out.len();
-        out.reserve(usize::from(options.max_message));
+        // A message of more octets grows as it is filled; most have fewer even where they may have more.
+        out.reserve(usize::from(options.max_message).min(MAX_LEN));
         put_header(out, MessageType::Update, 0);
         Self { out, start, limit: start + usize::from(options.max_message) - behind, options }
     }

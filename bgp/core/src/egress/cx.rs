@@ -219,8 +219,8 @@ impl<K: ExportKey> Cx<'_, K> {
     }
 }
 
-/// Writes what a form makes of a route's attributes into `section`: all of them for IPv4 unicast, all but
-/// MP_REACH_NLRI for other families. Gives the next hop; `None` where there is none to tell.
+/// Writes what a form makes of a route's attributes into `section`: all of them for IPv4 unicast with an IPv4 next hop,
+/// else all but MP_REACH_NLRI. Gives the next hop; `None` where there is none to tell.
 pub(crate) fn write_section(
     group: &GroupKey,
     form: &Form,
@@ -271,6 +271,7 @@ mod tests {
             four_octet,
             max_message: 4096,
             next_hop: NextHopMode::Default,
+            extended_next_hop: false,
             own: Some(NextHop::V4(Ipv4Addr::new(192, 0, 2, 1))),
         };
         GroupKey { rules, policy: Policy::Accept, alone: None }

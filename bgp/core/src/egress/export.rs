@@ -26,6 +26,8 @@ pub(crate) struct Rules {
     /// The longest message the peer takes.
     pub(crate) max_message: u16,
     pub(crate) next_hop: NextHopMode,
+    /// The peer takes IPv6 next hops for the family's IPv4 prefixes (RFC 8950).
+    pub(crate) extended_next_hop: bool,
     /// Our own address as a next hop; absent where we have none of the family.
     pub(crate) own: Option<NextHop>,
 }
@@ -58,12 +60,13 @@ impl Rules {
         let told = if keeps && !own { current.or(self.own) } else { self.own };
         told.filter(|next_hop| match (self.family, next_hop) {
             (Family::Ipv4Unicast, NextHop::V4(_)) | (Family::Ipv6Unicast, NextHop::V6 { .. }) => true,
-            (Family::Ipv4Unicast, NextHop::V6 { .. }) | (Family::Ipv6Unicast, NextHop::V4(_)) => false,
+            (Family::Ipv4Unicast, NextHop::V6 { .. }) => self.extended_next_hop,
+            (Family::Ipv6Unicast, NextHop::V4(_)) => false,
         })
     }
 
-    /// Writes the attributes of an UPDATE from a canonical set: all of them for IPv4 unicast, all but MP_REACH_NLRI for
-    /// other families. AS numbers have four octets still. `policy_med` says that the set's MED is our policy's.
+    /// Writes the attributes of an UPDATE from a canonical set: all of them for IPv4 unicast with an IPv4 next hop, else
+    /// all but MP_REACH_NLRI. AS numbers have four octets still. `policy_med` says that the set's MED is our policy's.
     ///
     /// One pass, no allocation beyond `out`; codes stay in ascending order.
     pub(crate) fn write(

@@ -1,5 +1,5 @@
 //! Where in an UPDATE a family's prefixes stand: IPv4 unicast in fields of its own (RFC 4271 section 4.3), every other
-//! family in MP_REACH_NLRI and MP_UNREACH_NLRI (RFC 4760).
+//! family in MP_REACH_NLRI and MP_UNREACH_NLRI (RFC 4760), and so IPv4 prefixes with an IPv6 next hop (RFC 8950).
 
 use bgp_wire::{Ipv4Prefix, Ipv6Prefix, NextHop, PackError, Packed, PathId, UpdateWriter};
 
@@ -34,10 +34,13 @@ impl ExportKey for Ipv4Prefix {
     fn announce(
         writer: &mut UpdateWriter<'_>,
         attrs: &[u8],
-        _: NextHop,
+        next_hop: NextHop,
         prefixes: impl Iterator<Item = Self>,
     ) -> Result<u32, PackError> {
-        writer.announce_v4(attrs, prefixes.map(plain)).map(messages)
+        match next_hop {
+            NextHop::V4(_) => writer.announce_v4(attrs, prefixes.map(plain)).map(messages),
+            NextHop::V6 { .. } => writer.announce_mp(attrs, next_hop, prefixes.map(plain)).map(messages),
+        }
     }
 
     fn withdraw(writer: &mut UpdateWriter<'_>, prefixes: impl Iterator<Item = Self>) -> u32 {

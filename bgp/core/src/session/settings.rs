@@ -72,6 +72,11 @@ pub struct PeerSettings {
     pub local_router_id: RouterId,
     /// The families to offer; at least one.
     pub families: FamilySet,
+    /// Offer to take messages of up to 65535 octets (RFC 8654). Where the neighbour does too, it is sent such.
+    pub extended_messages: bool,
+    /// Offer IPv6 next hops for IPv4 prefixes (RFC 8950). Where the neighbour does too, it may send such, and is sent
+    /// such for want of an IPv4 one.
+    pub extended_next_hop: bool,
     /// The hold time to offer. The smaller of both ends' is used.
     pub hold_time: HoldTime,
     /// How often to send KEEPALIVE, in seconds; a third of the hold time where absent. Meant for the hold time above:
@@ -120,6 +125,8 @@ impl PeerSettings {
             remote_asn,
             local_router_id,
             families: FamilySet::only(bgp_wire::Family::Ipv4Unicast),
+            extended_messages: true,
+            extended_next_hop: false,
             hold_time: HoldTime::SUGGESTED,
             keepalive: None,
             connect_retry: Duration::from_secs(5),
@@ -181,6 +188,8 @@ impl PeerSettings {
             remote_asn,
             local_router_id,
             families,
+            extended_messages,
+            extended_next_hop,
             hold_time,
             keepalive,
             connect_retry,
@@ -191,6 +200,8 @@ impl PeerSettings {
             || *remote_asn != new.remote_asn
             || *local_router_id != new.local_router_id
             || *families != new.families
+            || *extended_messages != new.extended_messages
+            || *extended_next_hop != new.extended_next_hop
             || *hold_time != new.hold_time;
         let live = *keepalive != new.keepalive
             || *connect_retry != new.connect_retry
@@ -211,8 +222,8 @@ pub enum Reconfigured {
     Unchanged,
     /// They are in force; the session, if any, goes on. Keepalive interval, retry, back-off and passive.
     Live,
-    /// What OPEN said or demanded has changed (AS numbers, identifier, families, hold time): a session or attempt was
-    /// ended with Cease, Other Configuration Change, and a new one is under way.
+    /// What OPEN said or demanded has changed (AS numbers, identifier, families, extended messages and next hops, hold
+    /// time): a session or attempt was ended with Cease, Other Configuration Change, and a new one is under way.
     Reset,
 }
 

@@ -112,28 +112,35 @@ impl Neighbour {
     }
 
     /// Our own address as a next hop of one family, on an established session: the one configured, or that of the
-    /// session.
-    fn own_next_hop(&self, family: Family, link: &Link) -> Option<NextHop> {
+    /// session. An IPv6 one serves IPv4 prefixes for want of an IPv4 one, where that was agreed (RFC 8950).
+    fn own_next_hop(&self, family: Family, link: &Link, negotiated: &Negotiated) -> Option<NextHop> {
         let local = link.local.ip().to_canonical();
         match family {
             Family::Ipv4Unicast => match (self.config.next_hop_v4, local) {
                 (Some(address), _) | (None, IpAddr::V4(address)) => Some(NextHop::V4(address)),
+                (None, IpAddr::V6(_)) if negotiated.extended_next_hop.contains(family) => {
+                    self.own_ipv6(local)
+                }
                 (None, IpAddr::V6(_)) => None,
             },
-            Family::Ipv6Unicast => match (self.config.next_hop_v6, local) {
-                (Some(global), _) => {
-                    let link_local = match local {
-                        IpAddr::V6(local) if local.is_unicast_link_local() => Some(local),
-                        IpAddr::V6(_) | IpAddr::V4(_) => None,
-                    };
-                    Some(NextHop::V6 { global, link_local })
-                }
-                (None, IpAddr::V6(local)) => {
-                    let link_local = local.is_unicast_link_local().then_some(local);
-                    Some(NextHop::V6 { global: local, link_local })
-                }
-                (None, IpAddr::V4(_)) => None,
-            },
+            Family::Ipv6Unicast => self.own_ipv6(local),
+        }
+    }
+
+    fn own_ipv6(&self, local: IpAddr) -> Option<NextHop> {
+        match (self.config.next_hop_v6, local) {
+            (Some(global), _) => {
+                let link_local = match local {
+                    IpAddr::V6(local) if local.is_unicast_link_local() => Some(local),
+                    IpAddr::V6(_) | IpAddr::V4(_) => None,
+                };
+                Some(NextHop::V6 { global, link_local })
+            }
+            (None, IpAddr::V6(local)) => {
+                let link_local = local.is_unicast_link_local().then_some(local);
+                Some(NextHop::V6 { global: local, link_local })
+            }
+            (None, IpAddr::V4(_)) => None,
         }
     }
 
@@ -166,7 +173,8 @@ impl Neighbour {
             four_octet: up.negotiated.four_octet,
             max_message: up.negotiated.max_message,
             next_hop: self.config.next_hop,
-            own: self.own_next_hop(family, &up.link),
+            extended_next_hop: up.negotiated.extended_next_hop.contains(family),
+            own: self.own_next_hop(family, &up.link, &up.negotiated),
         };
         Some(GroupKey { rules, policy: self.config.export.clone(), alone: alone.then_some(self.key) })
     }

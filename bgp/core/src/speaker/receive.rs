@@ -23,7 +23,7 @@ impl Speaker {
             if !neighbour.session.holds(conn) {
                 return;
             }
-            let longest = neighbour.up.as_ref().map_or(MAX_LEN, |up| usize::from(up.negotiated.max_message));
+            let longest = neighbour.up.as_ref().map_or(MAX_LEN, |up| usize::from(up.negotiated.max_received));
             let fault = match split_message(rest, longest) {
                 Ok(Some(frame)) => {
                     rest = rest.get(frame.raw.len()..).unwrap_or_default();

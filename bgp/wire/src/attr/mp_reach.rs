@@ -1,5 +1,5 @@
-//! MP_REACH_NLRI: reachable prefixes of any family, with their next hop (RFC 4760 section 3, RFC 2545; RFC
-//! 7606 sections 5.3 and 7.11).
+//! MP_REACH_NLRI: reachable prefixes of any family, with their next hop (RFC 4760 section 3, RFC 2545, RFC 8950
+//! section 3; RFC 7606 sections 5.3 and 7.11).
 //!
 //! Its faults end the session, since without it nobody knows which routes the message is about.
 
@@ -52,7 +52,12 @@ impl<'a> MpReach<'a> {
         let path_ids = neg.add_path_receive.contains(family);
         let (next_hop, good) = match family {
             Family::Ipv4Unicast => {
-                (NextHop::parse_ipv4(next_hop)?, nlri::check::<Ipv4Prefix>(field, path_ids))
+                // RFC 8950 section 3: the length says of which family it is.
+                let extended = || {
+                    neg.extended_next_hop.contains(family).then(|| NextHop::parse_ipv6(next_hop)).flatten()
+                };
+                let next_hop = NextHop::parse_ipv4(next_hop).or_else(extended)?;
+                (next_hop, nlri::check::<Ipv4Prefix>(field, path_ids))
             }
             Family::Ipv6Unicast => {
                 (NextHop::parse_ipv6(next_hop)?, nlri::check::<Ipv6Prefix>(field, path_ids))

@@ -45,8 +45,13 @@ fn times_and_kinds() {
     );
     assert_eq!(agreed.max_message, 4096);
     let long = [Capability::ExtendedMessage];
-    assert_eq!(Negotiated::agree(&open(1, 3, &long), &open(2, 3, &long)).max_message, 65535);
-    assert_eq!(Negotiated::agree(&open(1, 3, &long), &open(2, 3, &[])).max_message, 4096);
+    let lengths = |ours: &[Capability], theirs: &[Capability]| {
+        let agreed = Negotiated::agree(&open(1, 3, ours), &open(2, 3, theirs));
+        (agreed.max_message, agreed.max_received)
+    };
+    assert_eq!(lengths(&long, &long), (65535, 65535));
+    assert_eq!(lengths(&long, &[]), (4096, 65535), "what we offer, the peer may use at once");
+    assert_eq!(lengths(&[], &long), (4096, 4096));
 }
 
 #[test]

@@ -126,6 +126,36 @@ fn no_prefixes_no_message() {
 }
 
 #[test]
+fn ipv4_prefixes_with_an_ipv6_next_hop() {
+    let neg = Negotiated { extended_next_hop: FamilySet::ALL, ..session(FamilySet::EMPTY) };
+    let next_hop = NextHop::from(Ipv6Addr::from(1));
+    let mut out = BytesMut::new();
+    let packed = UpdateWriter::new(&mut out, EncodeOptions::of(&neg))
+        .announce_mp(&encoded(None), next_hop, v4(3000))
+        .unwrap();
+    let mut got = Vec::new();
+    let messages = read(&out, &neg, |view| {
+        assert_eq!(view.mp_reach().unwrap().next_hop, next_hop);
+        got.extend(view.mp_announced::<Ipv4Prefix>().map(|(_, prefix)| prefix));
+    });
+    assert_eq!((packed.messages, packed.prefixes), (messages, 3000));
+    assert_eq!(got, v4(3000).into_iter().map(|(_, prefix)| prefix).collect::<Vec<_>>());
+}
+
+#[test]
+fn long_messages_are_filled() {
+    let neg = Negotiated { max_message: 65535, max_received: 65535, ..session(FamilySet::EMPTY) };
+    let mut out = BytesMut::new();
+    let packed = UpdateWriter::new(&mut out, EncodeOptions::of(&neg))
+        .announce_v4(&encoded(Some(Ipv4Addr::LOCALHOST)), v4(40_000))
+        .unwrap();
+    let mut got = 0;
+    let messages = read(&out, &neg, |view| got += view.announced().count());
+    assert_eq!((packed.messages, got), (messages, 40_000));
+    assert_eq!(messages, out.len().div_ceil(65535 - 5), "each is full");
+}
+
+#[test]
 fn end_of_rib_of_each_family() {
     for family in Family::ALL {
         let mut out = BytesMut::new();

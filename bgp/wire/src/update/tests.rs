@@ -2,7 +2,7 @@ use super::*;
 use crate::{
     Ipv6Prefix, NextHop,
     asn::Asn,
-    capability::{AddPath, Capability},
+    capability::{AddPath, Capability, ExtendedNextHop},
     notification::{Notification, Reason},
     open::Open,
     router_id::RouterId,
@@ -241,6 +241,42 @@ fn ipv4_in_multiprotocol_attributes() {
     assert_eq!(texts(view.mp_withdrawn::<Ipv4Prefix>()), ["10.0.0.0/8"]);
     assert_eq!(view.mp_reach().unwrap().next_hop.to_string(), "192.0.2.9");
     assert_eq!(view.decode().unwrap().treat_as_withdraw, None);
+}
+
+#[test]
+fn ipv6_next_hops_of_ipv4_prefixes_where_they_were_agreed() {
+    let v4 = Capability::family(Family::Ipv4Unicast);
+    let extended = Capability::ExtendedNextHop(vec![ExtendedNextHop { afi: 1, safi: 1, next_hop_afi: 2 }]);
+    let agreed = session(65010, &[v4.clone(), extended]);
+    let global = [0x20, 1, 0xd, 0xb8, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x20];
+    let link_local = [0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9];
+    let update = |next_hop: &[u8]| {
+        let value = [&[0, 1, 1, next_hop.len() as u8][..], next_hop, &[0], PREFIX].concat();
+        body(&[], &[&[&[0x80, 14, value.len() as u8], &value[..]].concat(), ORIGIN, AS_PATH], &[])
+    };
+    for (next_hop, shown) in [
+        (&[192, 0, 2, 9][..], NextHop::V4([192, 0, 2, 9].into())),
+        (&global, NextHop::V6 { global: global.into(), link_local: None }),
+        (
+            &[global, link_local].concat(),
+            NextHop::V6 { global: global.into(), link_local: Some(link_local.into()) },
+        ),
+    ] {
+        let body = update(next_hop);
+        let view = UpdateView::parse(&body, &agreed).unwrap();
+        assert_eq!(view.mp_reach().unwrap().next_hop, shown);
+        assert_eq!(texts(view.mp_announced::<Ipv4Prefix>()), ["203.0.113.0/24"]);
+        assert_eq!(view.decode().unwrap().treat_as_withdraw, None, "NEXT_HOP is not mandatory");
+    }
+    let multicast = update(&[0xff; 16]);
+    assert!(UpdateView::parse(&multicast, &agreed).unwrap().fault().is_some());
+    for (neg, next_hop) in [
+        (&session(65010, &[v4]), &global[..]),
+        (&agreed, &global[..15]),
+        (&agreed, &[global, link_local].concat()[..24]),
+    ] {
+        assert_eq!(refusal(neg, &update(next_hop)).reason(), Some(Reason::OptionalAttribute));
+    }
 }
 
 #[test]

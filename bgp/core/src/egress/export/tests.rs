@@ -1,6 +1,8 @@
 //! What changes on the way out, rule by rule.
 
 use super::*;
+use std::net::Ipv6Addr;
+
 use bgp_wire::RouterId;
 use bgp_wire::attr::{Builder, Canonical, Community, Origin};
 
@@ -14,6 +16,7 @@ fn rules(external: bool) -> Rules {
         four_octet: true,
         max_message: 4096,
         next_hop: NextHopMode::Default,
+        extended_next_hop: false,
         own: Some(NextHop::V4(Ipv4Addr::new(192, 0, 2, 1))),
     }
 }
@@ -136,4 +139,17 @@ fn who_may_hear_of_what() {
         assert_eq!(rules(EXTERNAL).admit(Learned::External, &facts), outside, "{community}");
         assert_eq!(rules(!EXTERNAL).admit(Learned::External, &facts), inside, "{community}");
     }
+}
+
+#[test]
+fn an_ipv6_next_hop_of_an_ipv4_prefix_only_where_it_was_agreed() {
+    let theirs = Some(NextHop::V6 { global: Ipv6Addr::from(7), link_local: None });
+    let keep = Rules { next_hop: NextHopMode::Keep, ..rules(EXTERNAL) };
+    assert_eq!(keep.next_hop(Learned::External, false, theirs), None);
+    let extended = Rules { extended_next_hop: true, ..keep };
+    assert_eq!(extended.next_hop(Learned::External, false, theirs), theirs);
+    assert_eq!(extended.next_hop(Learned::External, true, theirs), extended.own, "an IPv4 one is as good");
+    let mut out = Vec::new();
+    extended.write(&full(), Learned::External, false, theirs, &mut out);
+    assert!(!codes(&out).contains(&code::NEXT_HOP), "it stands in MP_REACH_NLRI");
 }

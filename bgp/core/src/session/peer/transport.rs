@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use bgp_wire::capability::ExtendedNextHop;
 use bgp_wire::notification::Reason;
-use bgp_wire::{Capability, MessageType, Notification, Open};
+use bgp_wire::{Capability, Family, MessageType, Notification, Open};
 use bytes::BytesMut;
 
 use super::exchange::{encoded, send};
@@ -97,6 +98,14 @@ impl Peer {
         let settings = &self.settings;
         let mut capabilities: Vec<_> = settings.families.iter().map(Capability::family).collect();
         capabilities.extend([Capability::RouteRefresh, Capability::FourOctetAs(settings.local_asn)]);
+        if settings.extended_messages {
+            capabilities.push(Capability::ExtendedMessage);
+        }
+        if settings.extended_next_hop && settings.families.contains(Family::Ipv4Unicast) {
+            let (v4, v6) = (Family::Ipv4Unicast, Family::Ipv6Unicast);
+            let triple = ExtendedNextHop { afi: v4.afi(), safi: v4.safi().into(), next_hop_afi: v6.afi() };
+            capabilities.push(Capability::ExtendedNextHop(vec![triple]));
+        }
         Open::new(settings.local_asn, settings.hold_time.secs(), settings.local_router_id, capabilities)
     }
 }

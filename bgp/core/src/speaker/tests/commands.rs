@@ -365,18 +365,22 @@ fn a_named_audience_moves_its_members_without_a_flap() {
 fn a_route_too_large_for_a_message_is_taken_back() {
     let mut world = World::joined(&[65010, 65020], &[(0, 1)]);
     let origination = |count| Origination { communities: (0..count).collect(), ..Origination::default() };
+    reconfigure(&mut world, 0, 1, |config| config.extended_messages = false);
+    world.pass(Duration::from_secs(60));
     world.originate(0, nth(1), origination(10));
     world.originate(0, nth(2), origination(900));
     let more = (0..200).map(|n| Act::AddCommunity(Community(5000 + n))).collect();
     put_policy(&mut world, 0, "more", policy(vec![statement(vec![], more, Flow::Accept)], true));
     world.settle();
     assert_eq!(world.best(1, V4).len(), 2);
-    reconfigure(&mut world, 0, 1, |config| config.export = Policy::Named("more".into()));
+    reconfigure(&mut world, 0, 1, |config| {
+        (config.extended_messages, config.export) = (false, Policy::Named("more".into()));
+    });
     world.settle();
     assert_eq!(prefixes(&mut world, 1), [nth(1)], "1100 communities do not fit");
     assert_eq!(world.peer(0, 1).families[0].advertised, 1);
     assert!(world.nodes[0].speaker.stats().too_large > 0);
-    reconfigure(&mut world, 0, 1, |_| ());
+    reconfigure(&mut world, 0, 1, |config| config.extended_messages = false);
     world.settle();
     assert_eq!(world.best(1, V4).len(), 2);
 }

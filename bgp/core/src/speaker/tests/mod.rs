@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod bulk;
+mod capabilities;
 mod commands;
 mod exchange;
 mod property;
@@ -105,6 +106,16 @@ impl World {
         for (node, other, passive) in [(b, a, true), (a, b, false)] {
             let config = PeerConfig { passive, ..self.config(other) };
             self.command(node, Command::PutPeer(key(other), config));
+        }
+    }
+
+    /// Makes two nodes neighbours over IPv6, with changes to both configurations.
+    pub(super) fn join_over_ipv6(&mut self, a: usize, b: usize, change: impl Fn(&mut PeerConfig)) {
+        for (node, other, passive) in [(b, a, true), (a, b, false)] {
+            let mut config =
+                PeerConfig { passive, families: FamilySet::ALL, ..PeerConfig::new(RemoteAsn::External) };
+            change(&mut config);
+            self.command(node, Command::PutPeer(key6(other), config));
         }
     }
 
@@ -300,13 +311,14 @@ impl World {
     }
 
     fn dial(&mut self, node: usize, conn: ConnId, remote: SocketAddr) {
-        let to = self.nodes.iter().enumerate().position(|(n, _)| address(n) == remote.ip());
+        let at = if remote.is_ipv4() { address } else { address6 };
+        let to = (0..self.nodes.len()).find(|n| at(*n) == remote.ip());
         let cut = |to| self.cut.contains(&(node, to)) || self.cut.contains(&(to, node));
         let Some(to) = to.filter(|to| !cut(*to)) else {
             self.input(node, Input::ConnectFailed { conn, reason: ConnectError::TimedOut });
             return;
         };
-        let local = SocketAddr::new(address(node), 40_000);
+        let local = SocketAddr::new(at(node), 40_000);
         self.nodes[to].accepted += 1;
         let theirs = ConnId::accepted(self.nodes[to].accepted);
         let end = |to, remote| Conn { to, remote, awake: false, arrived: VecDeque::new(), closed: false };
@@ -396,6 +408,16 @@ fn shape(route: &RouteEntry) -> (u32, String) {
 /// The IPv4 address of a node.
 pub(super) fn address(node: usize) -> IpAddr {
     IpAddr::from([192, 0, 2, node as u8 + 1])
+}
+
+/// The IPv6 address of a node.
+pub(super) fn address6(node: usize) -> IpAddr {
+    IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, node as u16 + 1])
+}
+
+/// How others know a node over IPv6.
+pub(super) fn key6(node: usize) -> PeerKey {
+    PeerKey::new(address6(node))
 }
 
 /// How others know a node.

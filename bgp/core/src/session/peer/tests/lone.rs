@@ -1,6 +1,7 @@
 //! One peer against a scripted neighbour: negotiation, faults, timers, back-off, collisions, settings.
 
 use super::*;
+use bgp_wire::capability::ExtendedNextHop;
 
 fn hold(secs: u16) -> HoldTime {
     HoldTime::new(secs).unwrap()
@@ -42,7 +43,7 @@ fn a_neighbour_may_be_deaf_for_twice_the_hold_time_but_for_eight_minutes_at_leas
 fn our_open_says_what_the_settings_say() {
     let settings =
         PeerSettings { local_asn: Asn(70_000), families: FamilySet::ALL, hold_time: hold(240), ..settings() };
-    let mut bench = Bench::at(State::Connect, settings);
+    let mut bench = Bench::at(State::Connect, settings.clone());
     bench.input(Input::Connected(OUT, link(Direction::Active)));
     let Some(Output::Send(OUT, sent)) = bench.out.pop() else { panic!("no OPEN") };
     let open = Open::parse(split_message(&sent.bytes, 4096).unwrap().unwrap().body).unwrap();
@@ -54,9 +55,18 @@ fn our_open_says_what_the_settings_say() {
             Capability::Multiprotocol(2, 1),
             Capability::RouteRefresh,
             Capability::FourOctetAs(Asn(70_000)),
+            Capability::ExtendedMessage,
         ]
     );
     assert_eq!(bench.peer.status().sent, Some(&open));
+    let settings = PeerSettings { extended_messages: false, extended_next_hop: true, ..settings };
+    let mut bench = Bench::at(State::Connect, settings);
+    bench.input(Input::Connected(OUT, link(Direction::Active)));
+    let Some(Output::Send(OUT, sent)) = bench.out.pop() else { panic!("no OPEN") };
+    let open = Open::parse(split_message(&sent.bytes, 4096).unwrap().unwrap().body).unwrap();
+    assert!(!open.capabilities.contains(&Capability::ExtendedMessage));
+    let triple = ExtendedNextHop { afi: 1, safi: 1, next_hop_afi: 2 };
+    assert!(open.capabilities.contains(&Capability::ExtendedNextHop(vec![triple])));
 }
 
 #[test]
