@@ -1,15 +1,17 @@
 //! Where paths come from: a small number for each pair of neighbour and received path identifier (RFC 7911), and what
 //! the decision must know about the neighbour.
 //!
-//! A neighbour's paths belong to an *epoch*. Losing its session starts a new one, so that every older path is
-//! recognised when it is looked at, without touching it; [`super::Table::review_step`] then removes such paths slice
-//! by slice.
+//! A neighbour's paths belong to an *epoch*. Losing its session starts a new one, as does its word that it says
+//! everything again (RFC 7313), so that every older path is recognised when it is looked at, without touching it. In families that are kept (RFC 4724) such paths are *stale*:
+//! they count as before until they are said again, or until [`Sources::stale_gone`]. Elsewhere they count no more.
+//! [`super::Table::review_step`] removes what counts no more slice by slice.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use bgp_wire::{PathId, RouterId};
+use bgp_wire::{Family, FamilySet, PathId, RouterId};
 
+use super::path::Path;
 use crate::peer_key::PeerIx;
 
 /// Who a path came from: the speaker itself, or a neighbour and the path identifier it chose. Also the path
@@ -66,8 +68,10 @@ struct Peer {
     facts: PeerSource,
     /// Stamped on new paths.
     epoch: u16,
-    /// Paths of older epochs are no longer valid.
-    valid_from: u16,
+    /// By family index: paths of older epochs are stale.
+    stale_before: [u16; Family::COUNT],
+    /// By family index: paths of older epochs are no longer valid. At most `stale_before`.
+    valid_from: [u16; Family::COUNT],
     /// The source of path identifier 0, which most sessions use alone.
     plain: Option<SourceId>,
 }
@@ -89,17 +93,35 @@ impl Sources {
         }
         match &mut self.peers[at] {
             Some(known) => known.facts = facts,
-            slot @ None => *slot = Some(Peer { facts, epoch: 0, valid_from: 0, plain: None }),
+            slot @ None => *slot = Some(Peer::new(facts)),
         }
     }
 
-    /// Every path that the neighbour has sent so far is invalid from now on: no new decision counts it, and reviews
-    /// remove it. Paths that arrive later are not concerned.
-    pub fn peer_lost(&mut self, peer: PeerIx) {
-        if let Some(Some(known)) = self.peers.get_mut(peer.index()) {
-            known.epoch = known.epoch.wrapping_add(1);
-            known.valid_from = known.epoch;
+    /// The neighbour's session has ended. In the families of `kept` its paths are stale from now on, and those that were
+    /// stale already are invalid; in all others every path is invalid: no new decision counts it, and reviews remove it.
+    /// Paths that arrive later are not concerned.
+    pub fn peer_lost(&mut self, peer: PeerIx, kept: FamilySet) {
+        let Some(known) = self.known_mut(peer) else { return };
+        known.epoch = known.epoch.wrapping_add(1);
+        for family in Family::ALL {
+            let at = family.index();
+            let valid = if kept.contains(family) { known.stale_before[at] } else { known.epoch };
+            (known.valid_from[at], known.stale_before[at]) = (valid, known.epoch);
         }
+    }
+
+    /// The neighbour is about to say again what it has to say in a family (RFC 7313): its paths there are stale until
+    /// it does.
+    pub fn mark_stale(&mut self, peer: PeerIx, family: Family) {
+        let Some(known) = self.known_mut(peer) else { return };
+        known.epoch = known.epoch.wrapping_add(1);
+        known.stale_before[family.index()] = known.epoch;
+    }
+
+    /// What is still stale of a neighbour's paths in a family is invalid from now on.
+    pub fn stale_gone(&mut self, peer: PeerIx, family: Family) {
+        let Some(known) = self.known_mut(peer) else { return };
+        known.valid_from[family.index()] = known.stale_before[family.index()];
     }
 
     /// Forgets a neighbour and its source numbers. Only after a review of every table has ended, as a number or a
@@ -172,16 +194,48 @@ impl Sources {
         self.known(source).map_or(0, |peer| peer.epoch)
     }
 
-    /// Whether a path of this epoch still counts.
-    pub(super) fn is_valid(&self, source: SourceId, epoch: u16) -> bool {
-        // A distance instead of an order, so that epochs may wrap around.
+    /// Whether a path of this epoch still counts in a family.
+    #[inline]
+    pub(super) fn is_valid(&self, source: SourceId, family: Family, epoch: u16) -> bool {
         source.is_local()
-            || self.known(source).is_some_and(|peer| epoch.wrapping_sub(peer.valid_from) < u16::MAX / 2)
+            || self.known(source).is_some_and(|peer| !is_before(epoch, peer.valid_from[family.index()]))
+    }
+
+    /// Whether a path of a family is stale: its neighbour has said nothing of it since it went away, or since it began
+    /// to say everything again.
+    #[must_use]
+    pub fn is_stale(&self, path: &Path, family: Family) -> bool {
+        !path.source.is_local()
+            && self
+                .known(path.source)
+                .is_some_and(|peer| is_before(path.epoch, peer.stale_before[family.index()]))
+    }
+
+    fn known_mut(&mut self, peer: PeerIx) -> Option<&mut Peer> {
+        self.peers.get_mut(peer.index())?.as_mut()
     }
 
     fn known(&self, source: SourceId) -> Option<&Peer> {
         self.peers.get(self.peer(source)?.index())?.as_ref()
     }
+}
+
+impl Peer {
+    const fn new(facts: PeerSource) -> Self {
+        Self {
+            facts,
+            epoch: 0,
+            stale_before: [0; Family::COUNT],
+            valid_from: [0; Family::COUNT],
+            plain: None,
+        }
+    }
+}
+
+/// Whether an epoch is older than another: by their distance, as they wrap around.
+#[inline]
+const fn is_before(epoch: u16, other: u16) -> bool {
+    epoch.wrapping_sub(other) >= u16::MAX / 2
 }
 
 impl Default for Sources {
@@ -193,6 +247,9 @@ impl Default for Sources {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const V4: Family = Family::Ipv4Unicast;
+    const V6: Family = Family::Ipv6Unicast;
 
     fn facts() -> PeerSource {
         PeerSource { external: true, router_id: RouterId(1), address: IpAddr::from([192, 0, 2, 1]) }
@@ -220,12 +277,50 @@ mod tests {
         sources.peer_up(PeerIx(0), facts());
         let source = sources.intern(PeerIx(0), PathId::NONE).unwrap();
         let before = sources.epoch(source);
-        assert!(sources.is_valid(source, before));
-        sources.peer_lost(PeerIx(0));
+        assert!(sources.is_valid(source, V4, before));
+        sources.peer_lost(PeerIx(0), FamilySet::EMPTY);
         sources.peer_up(PeerIx(0), facts());
-        assert!(!sources.is_valid(source, before));
-        assert!(sources.is_valid(source, sources.epoch(source)));
-        assert!(sources.is_valid(SourceId::LOCAL, 0));
+        assert!(!sources.is_valid(source, V4, before));
+        assert!(sources.is_valid(source, V4, sources.epoch(source)));
+        assert!(sources.is_valid(SourceId::LOCAL, V4, 0));
+    }
+
+    #[test]
+    fn kept_paths_outlive_one_session_in_their_family() {
+        let mut sources = Sources::new();
+        sources.peer_up(PeerIx(0), facts());
+        let source = sources.intern(PeerIx(0), PathId::NONE).unwrap();
+        let first = sources.epoch(source);
+        let path = |epoch| Path { source, epoch, ..Path::default() };
+        sources.peer_lost(PeerIx(0), FamilySet::only(V4));
+        assert!(sources.is_valid(source, V4, first) && !sources.is_valid(source, V6, first));
+        let second = sources.epoch(source);
+        assert!(sources.is_stale(&path(first), V4) && !sources.is_stale(&path(second), V4));
+        sources.peer_lost(PeerIx(0), FamilySet::ALL);
+        assert!(!sources.is_valid(source, V4, first), "stale a second time");
+        assert!(sources.is_valid(source, V4, second) && sources.is_valid(source, V6, second));
+        sources.stale_gone(PeerIx(0), V4);
+        assert!(!sources.is_valid(source, V4, second) && sources.is_valid(source, V6, second));
+        assert!(sources.is_valid(source, V4, sources.epoch(source)));
+    }
+
+    #[test]
+    fn saying_everything_again_concerns_one_family() {
+        let mut sources = Sources::new();
+        sources.peer_up(PeerIx(0), facts());
+        let source = sources.intern(PeerIx(0), PathId::NONE).unwrap();
+        let before = Path { source, epoch: sources.epoch(source), ..Path::default() };
+        sources.mark_stale(PeerIx(0), V4);
+        let after = Path { epoch: sources.epoch(source), ..before };
+        assert!(sources.is_stale(&before, V4) && !sources.is_stale(&before, V6));
+        assert!(!sources.is_stale(&after, V4));
+        assert!(sources.is_valid(source, V4, before.epoch));
+        // The session ends in the middle of it: what was not said again goes, all else is kept.
+        sources.peer_lost(PeerIx(0), FamilySet::ALL);
+        assert!(!sources.is_valid(source, V4, before.epoch) && sources.is_valid(source, V4, after.epoch));
+        assert!(sources.is_valid(source, V6, before.epoch) && sources.is_stale(&after, V6));
+        sources.stale_gone(PeerIx(0), V6);
+        assert!(!sources.is_valid(source, V6, after.epoch) && sources.is_valid(source, V4, after.epoch));
     }
 
     #[test]
@@ -235,8 +330,10 @@ mod tests {
         let source = sources.intern(PeerIx(0), PathId::NONE).unwrap();
         for _ in 0..70_000 {
             let before = sources.epoch(source);
-            sources.peer_lost(PeerIx(0));
-            assert!(!sources.is_valid(source, before) && sources.is_valid(source, sources.epoch(source)));
+            sources.peer_lost(PeerIx(0), FamilySet::EMPTY);
+            assert!(
+                !sources.is_valid(source, V4, before) && sources.is_valid(source, V4, sources.epoch(source))
+            );
         }
     }
 
@@ -246,7 +343,7 @@ mod tests {
         sources.peer_up(PeerIx(0), facts());
         let source = sources.intern(PeerIx(0), PathId::NONE).unwrap();
         sources.forget_peer(PeerIx(0));
-        assert_eq!((sources.peer(source), sources.is_valid(source, 0)), (None, false));
+        assert_eq!((sources.peer(source), sources.is_valid(source, V4, 0)), (None, false));
         sources.peer_up(PeerIx(5), facts());
         assert_eq!(sources.intern(PeerIx(5), PathId::NONE), Some(source));
         assert_eq!(sources.peer(source), Some(PeerIx(5)));

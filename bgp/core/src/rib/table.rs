@@ -145,12 +145,16 @@ impl<K: TableKey> Table<K> {
             Some(id) => id,
             None => self.add(key, hash)?,
         };
-        Ok(self.put(id, offer, cx))
+        let epoch = cx.sources.epoch(offer.source);
+        Ok(self.put(id, offer, epoch, cx))
     }
 
-    /// The same for a destination whose number is known; `None` if there is none of that number.
+    /// A path that is there is looked at again: it stays as old as it is, so that what is stale stays stale. `None` if
+    /// there is no such path that counts.
     pub fn announce_at(&mut self, id: DestId, offer: Offer, cx: &mut Context<'_>) -> Option<Outcome> {
-        self.is_live(id).then(|| self.put(id.0, offer, cx))
+        let epoch = self.paths(id).find(|path| path.source == offer.source)?.epoch;
+        let counts = cx.sources.is_valid(offer.source, K::FAMILY, epoch);
+        counts.then(|| self.put(id.0, offer, epoch, cx))
     }
 
     /// A source has no path for this key any more.
@@ -357,14 +361,14 @@ impl<K: TableKey> Table<K> {
     }
 
     /// Stores a path and decides.
-    fn put(&mut self, id: u32, offer: Offer, cx: &mut Context<'_>) -> Outcome {
+    fn put(&mut self, id: u32, offer: Offer, epoch: u16, cx: &mut Context<'_>) -> Outcome {
         let mut new = Path {
             source: offer.source,
             pre: Some(offer.pre),
             post: offer.post.ok(),
             since: offer.now,
             flags: Path::verdict(offer.post),
-            epoch: cx.sources.epoch(offer.source),
+            epoch,
             next: 0,
         };
         let before = self.best_of(id);
@@ -453,7 +457,7 @@ impl<K: TableKey> Table<K> {
         let dest = &mut self.dests.pages[id as usize];
         let mut changed = disturbed;
         if dest.first.next == 0 {
-            let usable = is_usable(&dest.first, cx);
+            let usable = is_usable::<K>(&dest.first, cx);
             dest.first.flags = dest.first.flags & !EQUAL | if usable { EQUAL } else { 0 };
             dest.state = if usable { BEST } else { NO_BEST };
         } else {
@@ -475,7 +479,7 @@ impl<K: TableKey> Table<K> {
         let mut at = FIRST;
         loop {
             let path = self.path_mut(id, at);
-            if is_usable(path, cx)
+            if is_usable::<K>(path, cx)
                 && let Some(post) = path.post
             {
                 candidates.push(candidate(path, post, cx));
@@ -595,9 +599,9 @@ fn drop_path(path: &Path, attrs: &mut AttrStore) {
 
 /// Whether a path may take part in the decision (RFC 4271 section 9.1.2).
 #[inline]
-fn is_usable(path: &Path, cx: &Context<'_>) -> bool {
+fn is_usable<K: TableKey>(path: &Path, cx: &Context<'_>) -> bool {
     path.post.is_some_and(|post| cx.attrs.cost(post) != UNREACHABLE)
-        && cx.sources.is_valid(path.source, path.epoch)
+        && cx.sources.is_valid(path.source, K::FAMILY, path.epoch)
 }
 
 fn candidate(path: &Path, post: AttrId, cx: &Context<'_>) -> Candidate {

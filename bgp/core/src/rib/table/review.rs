@@ -52,7 +52,7 @@ impl<K: TableKey> Table<K> {
             let id = at as u32;
             let stale: SmallVec<[SourceId; 4]> = self
                 .paths(DestId(id))
-                .filter(|path| !cx.sources.is_valid(path.source, path.epoch))
+                .filter(|path| !cx.sources.is_valid(path.source, K::FAMILY, path.epoch))
                 .map(|path| path.source)
                 .collect();
             for source in stale {
