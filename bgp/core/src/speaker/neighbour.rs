@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bgp_wire::{Family, Negotiated, NextHop, PathId};
+use bgp_wire::{Family, FamilySet, Negotiated, NextHop, PathId};
 
 use super::complaint::Complaints;
 use super::convergence::Quiet;
@@ -312,7 +312,7 @@ impl Speaker {
             && let Some(up) = neighbour.up.take()
         {
             // The routes count no more from this moment; the tables are rid of them slice by slice.
-            self.shared.sources.peer_lost(peer);
+            self.shared.sources.peer_lost(peer, FamilySet::EMPTY);
             for family in up.negotiated.families.iter() {
                 for_family!(self, family, rib => rib.review.begin());
             }
