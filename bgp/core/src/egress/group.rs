@@ -15,7 +15,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use bgp_wire::UpdateWriter;
+use bgp_wire::{RouteRefresh, UpdateWriter};
 use bytes::{Bytes, BytesMut};
 
 use super::adj_out::{AdjOut, Told};
@@ -87,9 +87,43 @@ pub(super) struct Member {
     pub(super) at: At,
     /// Chunks of its own, to be read before those of the ring.
     pub(super) own: VecDeque<(Bytes, u32)>,
-    refresh: bool,
+    refresh: Option<Refresh>,
+    /// It was told that everything is said again, and waits to hear that this is over (RFC 7313).
+    repeating: bool,
     end_of_rib_owed: bool,
     idle: bool,
+}
+
+/// How everything is said again to a member that asks for it.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Refresh {
+    /// Without a word before and after it (RFC 2918).
+    Plain,
+    /// Between a begin and an end marker (RFC 7313).
+    Marked,
+}
+
+impl Member {
+    /// One that stands there, and that nothing else is known of.
+    const fn at(at: At) -> Self {
+        Self {
+            at,
+            own: VecDeque::new(),
+            refresh: None,
+            repeating: false,
+            end_of_rib_owed: false,
+            idle: false,
+        }
+    }
+
+    /// Whether it is time for what it asked for. RFC 7313 section 4: no begin marker before the End-of-RIB.
+    fn may_refresh(&self) -> bool {
+        match self.refresh {
+            None => false,
+            Some(Refresh::Plain) => true,
+            Some(Refresh::Marked) => !self.end_of_rib_owed,
+        }
+    }
 }
 
 /// Where a member stands.
@@ -118,6 +152,8 @@ pub(crate) struct Moved {
     /// Everything before this place of the change log has been told or need not be.
     cursor: CursorId,
     end_of_rib_owed: bool,
+    refresh: Option<Refresh>,
+    repeating: bool,
 }
 
 impl Moved {
@@ -132,6 +168,8 @@ impl Moved {
 pub(crate) enum Next {
     /// UPDATE messages, so many of them.
     Updates(Bytes, u32),
+    /// A ROUTE-REFRESH that marks begin or end of a repetition.
+    Marker(Bytes),
     /// It takes longer: there will be more after [`Group::work`].
     Busy,
     /// Nothing until something changes.
@@ -183,18 +221,17 @@ impl Group {
             let cursor = cx.table.fork_cursor(self.head);
             At::Walk(Walk { cursor, next: Some(0), withdraw: false })
         };
-        self.insert(peer, at, true);
+        self.insert(peer, Member { end_of_rib_owed: true, ..Member::at(at) });
     }
 
     /// Adds a peer that comes from another group: it is told what this group announces and takes back everything else.
     pub(crate) fn move_in(&mut self, peer: PeerIx, moved: Moved) {
-        let Moved { cursor, end_of_rib_owed } = moved;
+        let Moved { cursor, end_of_rib_owed, refresh, repeating } = moved;
         let walk = Walk { cursor, next: Some(0), withdraw: true };
-        self.insert(peer, At::Walk(walk), end_of_rib_owed);
+        self.insert(peer, Member { end_of_rib_owed, refresh, repeating, ..Member::at(At::Walk(walk)) });
     }
 
-    fn insert(&mut self, peer: PeerIx, at: At, end_of_rib_owed: bool) {
-        let member = Member { at, own: VecDeque::new(), refresh: false, end_of_rib_owed, idle: false };
+    fn insert(&mut self, peer: PeerIx, member: Member) {
         let before = self.members.insert(peer, member);
         debug_assert!(before.is_none(), "a peer joined twice");
     }
@@ -211,7 +248,10 @@ impl Group {
             }
             At::Walk(walk) => walk.cursor,
         };
-        Some(Moved { cursor, end_of_rib_owed: member.end_of_rib_owed })
+        // What moves in elsewhere is told everything there anyway, but waits for the markers.
+        let refresh = member.refresh.filter(|refresh| *refresh == Refresh::Marked);
+        let Member { end_of_rib_owed, repeating, .. } = member;
+        Some(Moved { cursor, end_of_rib_owed, refresh, repeating })
     }
 
     /// Ends the group. What it had told is still counted in the attribute store: see [`AdjOut::release_step`].
@@ -243,9 +283,9 @@ impl Group {
     }
 
     /// A member asks for everything again (RFC 2918), or shall have it.
-    pub(crate) fn refresh(&mut self, peer: PeerIx) {
+    pub(crate) fn refresh(&mut self, peer: PeerIx, refresh: Refresh) {
         if let Some(member) = self.members.get_mut(&peer) {
-            member.refresh = true;
+            member.refresh = Some(refresh);
         }
     }
 }
@@ -307,7 +347,8 @@ impl Group {
                 At::Ring(position) => position < end || behind,
                 At::Walk(_) => true,
             };
-            if more || !member.own.is_empty() || member.refresh || (loaded && member.end_of_rib_owed) {
+            let marker = member.repeating || member.may_refresh();
+            if more || !member.own.is_empty() || marker || (loaded && member.end_of_rib_owed) {
                 member.idle = false;
                 out.push(*peer);
             }
@@ -342,19 +383,28 @@ impl Group {
                 continue;
             };
             let at = *position;
+            if member.repeating {
+                // The walk that said everything again is over, and what it found has been read.
+                member.repeating = false;
+                return Next::Marker(self.marker(RouteRefresh::END));
+            }
             if let Some(chunk) = self.ring.read(at) {
                 *position += 1;
                 self.pin(cx);
                 if chunk.scope.includes(peer) {
                     return Next::Updates(chunk.bytes, chunk.messages);
                 }
-            } else if member.refresh {
-                member.refresh = false;
+            } else if member.may_refresh() {
+                let marked = member.refresh.take() == Some(Refresh::Marked);
+                member.repeating = marked;
                 let cursor = cx.table.fork_cursor(self.head);
                 // A review that is under way may take back what the member has.
                 let withdraw = self.review.is_some();
                 member.at = At::Walk(Walk { cursor, next: Some(0), withdraw });
                 self.leave_ring(at, cx);
+                if marked {
+                    return Next::Marker(self.marker(RouteRefresh::BEGIN));
+                }
             } else if behind {
                 if *budget == 0 {
                     self.busy = true;
@@ -374,6 +424,12 @@ impl Group {
     pub(crate) fn work<K: ExportKey>(&mut self, cx: &mut Cx<'_, K>) -> usize {
         self.busy = false;
         if self.is_behind(cx) { self.advance(cx) } else { 1 }
+    }
+
+    fn marker(&self, subtype: u8) -> Bytes {
+        let mut buffer = BytesMut::new();
+        RouteRefresh::new(self.key.rules.family, subtype).encode(&mut buffer);
+        buffer.freeze()
     }
 
     fn end_of_rib(&self) -> Bytes {

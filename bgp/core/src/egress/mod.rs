@@ -29,4 +29,4 @@ pub(crate) use cx::{Cx, Filter, Form, Scratch, canonical_form};
 pub(crate) use edit::edit;
 pub(crate) use export::Rules;
 pub(crate) use field::ExportKey;
-pub(crate) use group::{Group, GroupKey, Moved, Next};
+pub(crate) use group::{Group, GroupKey, Moved, Next, Refresh};

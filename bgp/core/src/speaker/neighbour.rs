@@ -70,6 +70,8 @@ pub(super) struct FamilyState {
     pub(super) received: u64,
     pub(super) accepted: u64,
     pub(super) end_of_rib: bool,
+    /// It says everything again, and has not said yet that this is over (RFC 7313).
+    pub(super) repeating: bool,
     /// The update group.
     pub(super) group: Option<u32>,
 }
@@ -292,6 +294,7 @@ impl Speaker {
         neighbour.up = Some(Up { conn, link, negotiated, source, quiet: Quiet::new(now) });
         for state in &mut neighbour.families {
             state.end_of_rib = false;
+            state.repeating = false;
         }
         for family in families.iter() {
             if let Some(key) = self.group_key(peer, family) {

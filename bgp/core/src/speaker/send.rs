@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use std::sync::Arc;
+
 use bgp_wire::{Family, MessageType, RouteRefresh};
 use bytes::Bytes;
 
 use super::state::{Speaker, for_family};
-use crate::egress::Next;
+use crate::egress::{Next, Refresh};
 use crate::peer_key::{ConnId, PeerIx};
 use crate::time::Instant;
 
@@ -70,6 +72,11 @@ impl Speaker {
                         messages += u64::from(count);
                         into.push(bytes);
                     }
+                    Next::Marker(bytes) => {
+                        taken += bytes.len();
+                        neighbour.sent.count(MessageType::RouteRefresh, 1);
+                        into.push(bytes);
+                    }
                     Next::Busy | Next::Nothing => break,
                 }
             }
@@ -101,22 +108,46 @@ impl Speaker {
         }
     }
 
-    /// A neighbour sent ROUTE-REFRESH (RFC 2918). Begin and end markers (RFC 7313) are not agreed on yet.
-    pub(super) fn refresh_asked(&mut self, peer: PeerIx, refresh: RouteRefresh) {
-        if let Some(family) = refresh.family()
-            && refresh.subtype == RouteRefresh::REQUEST
-        {
-            self.send_again(peer, family);
+    /// A neighbour sent ROUTE-REFRESH: it asks for everything again (RFC 2918), or marks begin or end of saying
+    /// everything again itself (RFC 7313). Other subtypes, and families that were not agreed on, are ignored.
+    pub(super) fn refresh_heard(&mut self, peer: PeerIx, refresh: RouteRefresh) {
+        let Some(neighbour) = self.peers.get_mut(peer.index()).and_then(Option::as_deref_mut) else { return };
+        let Some(negotiated) = neighbour.up.as_ref().map(|up| Arc::clone(&up.negotiated)) else { return };
+        let Some(family) = refresh.family().filter(|family| negotiated.families.contains(*family)) else {
+            return;
+        };
+        let state = &mut neighbour.families[family.index()];
+        match refresh.subtype {
+            RouteRefresh::REQUEST => self.send_again(peer, family),
+            RouteRefresh::BEGIN if negotiated.enhanced_refresh => {
+                // RFC 7313 section 4: what a neighbour says after a restart ends with End-of-RIB, not with a marker.
+                if negotiated.restart.is_some() && !state.end_of_rib {
+                    tracing::warn!(peer = %neighbour.key, %family, "a refresh begins before End-of-RIB");
+                    return;
+                }
+                state.repeating = true;
+                self.shared.sources.mark_stale(peer, family);
+            }
+            RouteRefresh::END if negotiated.enhanced_refresh => {
+                if !std::mem::take(&mut state.repeating) {
+                    return;
+                }
+                self.shared.sources.stale_gone(peer, family);
+                for_family!(self, family, rib => rib.review.begin());
+            }
+            _ => {}
         }
     }
 
     /// Everything is to be sent again.
     pub(super) fn send_again(&mut self, peer: PeerIx, family: Family) {
-        let group = self.peer(peer).and_then(|neighbour| neighbour.families[family.index()].group);
-        if let Some(group) = group {
+        let Some(neighbour) = self.peer(peer) else { return };
+        let Some(up) = &neighbour.up else { return };
+        let refresh = if up.negotiated.enhanced_refresh { Refresh::Marked } else { Refresh::Plain };
+        if let Some(group) = neighbour.families[family.index()].group {
             for_family!(self, family, rib => {
                 if let Some(group) = rib.group_mut(group) {
-                    group.refresh(peer);
+                    group.refresh(peer, refresh);
                 }
             });
         }

@@ -225,7 +225,7 @@ impl Speaker {
                     }
                 }
                 session::Output::Up { conn, negotiated } => self.up(now, peer, conn, negotiated, out),
-                session::Output::Refresh(refresh) => self.refresh_asked(peer, refresh),
+                session::Output::Refresh(refresh) => self.refresh_heard(peer, refresh),
                 session::Output::Down(reason) => self.down(now, peer, reason, out),
                 session::Output::Failed(reason) => self.tell(peer, PeerEventKind::Failed(reason), out),
             }

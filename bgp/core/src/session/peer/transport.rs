@@ -97,7 +97,11 @@ impl Peer {
     fn our_open(&self) -> Open {
         let settings = &self.settings;
         let mut capabilities: Vec<_> = settings.families.iter().map(Capability::family).collect();
-        capabilities.extend([Capability::RouteRefresh, Capability::FourOctetAs(settings.local_asn)]);
+        capabilities.extend([
+            Capability::RouteRefresh,
+            Capability::FourOctetAs(settings.local_asn),
+            Capability::EnhancedRouteRefresh,
+        ]);
         if settings.extended_messages {
             capabilities.push(Capability::ExtendedMessage);
         }

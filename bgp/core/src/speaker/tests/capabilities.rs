@@ -2,7 +2,11 @@
 
 use super::*;
 use bgp_wire::attr::{AttrIter, Builder, Canonical, Community, Origin, code};
-use bgp_wire::{EncodeOptions, Ipv4Prefix, NextHop, Open, PathId, UpdateWriter, whole_messages};
+use bgp_wire::{
+    EncodeOptions, Ipv4Prefix, MessageType, NextHop, Open, PathId, RouteRefresh, UpdateWriter, whole_messages,
+};
+
+use crate::command::NextHopMode;
 use bytes::BytesMut;
 
 const V4: Family = Family::Ipv4Unicast;
@@ -185,9 +189,9 @@ fn a_neighbour_of_two_octets_gets_and_gives_whole_paths() {
     let mut rest = &sent[..];
     while let Some(frame) = bgp_wire::split_message(rest, 4096).unwrap() {
         rest = &rest[frame.raw.len()..];
-        if frame.kind == bgp_wire::MessageType::Open {
+        if frame.kind == MessageType::Open {
             assert_eq!(Open::parse(frame.body).unwrap().my_as, 23456, "AS_TRANS");
-        } else if frame.kind == bgp_wire::MessageType::Update && frame.body.len() > 4 {
+        } else if frame.kind == MessageType::Update && frame.body.len() > 4 {
             let attrs = &frame.body[4..4 + usize::from(u16::from_be_bytes([frame.body[2], frame.body[3]]))];
             for attr in
                 AttrIter::new(attrs).filter(|attr| matches!(attr.code, code::AS_PATH | code::AS4_PATH))
@@ -203,4 +207,144 @@ fn a_neighbour_of_two_octets_gets_and_gives_whole_paths() {
             (code::AS4_PATH, vec![2, 2, 0, 1, 0x11, 0x70, 0, 1, 0x38, 0x80]),
         ]
     );
+}
+
+// ---- RFC 7313 ----
+
+fn refresh(family: Family, subtype: u8) -> Vec<u8> {
+    let mut out = BytesMut::new();
+    RouteRefresh::new(family, subtype).encode(&mut out);
+    out.to_vec()
+}
+
+/// The kinds of the messages that a node has sent since it had sent `from` octets, one letter each: begin, end and
+/// UPDATE.
+fn kinds(world: &World, node: usize, from: usize) -> String {
+    let mut rest = &world.nodes[node].sent[from..];
+    let mut kinds = String::new();
+    while let Some(frame) = bgp_wire::split_message(rest, 65535).unwrap() {
+        rest = &rest[frame.raw.len()..];
+        kinds.push(match (frame.kind, frame.body.get(2)) {
+            (MessageType::RouteRefresh, Some(1)) => 'B',
+            (MessageType::RouteRefresh, Some(2)) => 'E',
+            (MessageType::Update, _) => 'u',
+            _ => '?',
+        });
+    }
+    kinds
+}
+
+#[test]
+fn a_refresh_stands_between_markers_and_takes_away_what_was_not_said_again() {
+    let mut world = World::joined(&[65010, 65020], &[(0, 1)]);
+    for n in 0..200 {
+        world.originate(0, nth(n), marked(n));
+    }
+    world.originate(0, nlri("2001:db8:1::/48"), marked(1));
+    world.settle();
+    // 1 believes in a route that 0 does not have, and says so in neither family.
+    let attrs = [0x40, 1, 1, 0, 0x40, 2, 6, 2, 1, 0, 0, 0xfd, 0xf2, 0x40, 3, 4, 192, 0, 2, 1];
+    let mut ghost = BytesMut::new();
+    let prefix = Ipv4Prefix::new(0x0b00_0000, 24).unwrap();
+    UpdateWriter::new(&mut ghost, EncodeOptions::default())
+        .announce_v4(&attrs, [(PathId::NONE, prefix)])
+        .unwrap();
+    world.inject(0, 1, ghost.to_vec());
+    assert_eq!(world.best(1, V4).len(), 201);
+    let from = world.nodes[0].sent.len();
+    world.inject(1, 0, refresh(V4, RouteRefresh::REQUEST));
+    world.settle();
+    let said = kinds(&world, 0, from);
+    assert!(
+        said.starts_with('B') && said.ends_with('E') && said[1..said.len() - 1].chars().all(|c| c == 'u')
+    );
+    assert_eq!(world.best(1, V4).len(), 200);
+    assert_eq!(world.best(1, V6).len(), 1, "the other family is not concerned");
+    let status = world.peer(1, 0);
+    assert_eq!((status.families[0].received, status.families[0].accepted), (200, 200));
+    assert_eq!((world.peer(0, 1).sent.route_refresh, status.received.route_refresh), (2, 2));
+}
+
+#[test]
+fn nothing_goes_while_a_refresh_is_under_way_or_without_its_beginning() {
+    let mut world = World::joined(&[65010, 65020, 65030], &[(0, 1), (1, 2)]);
+    for n in 0..10 {
+        world.originate(0, nth(n), marked(n));
+    }
+    world.settle();
+    let events = world.nodes[1].rib_ready;
+    world.inject(0, 1, refresh(V4, RouteRefresh::END));
+    world.settle();
+    assert_eq!(world.best(1, V4).len(), 10, "an end without a beginning");
+    world.inject(0, 1, refresh(V4, RouteRefresh::BEGIN));
+    world.settle();
+    assert_eq!((world.best(1, V4).len(), world.best(2, V4).len()), (10, 10), "stale routes count");
+    // It begins anew, says one route again, changes another one, and ends.
+    world.inject(0, 1, refresh(V4, RouteRefresh::BEGIN));
+    world.originate(0, nth(3), marked(33));
+    world.settle();
+    world.inject(0, 1, refresh(V4, 77));
+    assert_eq!(world.best(1, V4).len(), 10, "a subtype that nobody knows");
+    world.inject(0, 1, refresh(V6, RouteRefresh::END));
+    world.settle();
+    assert_eq!(world.best(1, V4).len(), 10, "the other family");
+    world.inject(0, 1, refresh(V4, RouteRefresh::END));
+    world.settle();
+    assert_eq!(world.best(1, V4), [(nth(3), (33, "65010".into()))].into());
+    assert_eq!(world.best(2, V4).len(), 1);
+    assert_eq!(world.peer(1, 0).families[0].received, 1);
+    assert_eq!(world.nodes[1].rib_ready, events, "nobody had subscribed");
+    // The next session knows nothing of it.
+    world.inject(0, 1, refresh(V4, RouteRefresh::BEGIN));
+    world.cut(0, 1, true);
+    world.cut(0, 1, false);
+    world.pass(Duration::from_secs(60));
+    assert_eq!(world.best(1, V4).len(), 10);
+    world.inject(0, 1, refresh(V4, RouteRefresh::END));
+    world.settle();
+    assert_eq!(world.best(1, V4).len(), 10);
+}
+
+#[test]
+fn no_refresh_begins_before_end_of_rib() {
+    let mut world = World::new(&[65010, 65020]);
+    world.join(0, 1);
+    world.command(1, Command::LoadingDone);
+    world.settle();
+    world.originate(0, nth(1), marked(1));
+    world.settle();
+    let from = world.nodes[0].sent.len();
+    world.inject(1, 0, refresh(V4, RouteRefresh::REQUEST));
+    world.settle();
+    assert_eq!(kinds(&world, 0, from), "", "0 is still loading");
+    world.command(0, Command::LoadingDone);
+    world.settle();
+    let said = kinds(&world, 0, from);
+    assert!(["uBuEu", "uuBuE"].contains(&&*said), "End-of-RIB of this family goes before: {said}");
+}
+
+#[test]
+fn a_refresh_ends_in_another_group() {
+    let mut world = World::joined(&[65010, 65020], &[(0, 1)]);
+    for n in 0..1000 {
+        world.originate(0, nth(n), marked(n));
+    }
+    world.settle();
+    let from = world.nodes[0].sent.len();
+    world.stall(1, 0, true);
+    world.inject(1, 0, refresh(V4, RouteRefresh::REQUEST));
+    world.settle();
+    // One chunk of it is taken, then the neighbour moves.
+    let conn = world.conns(0, 1)[0];
+    world.pull_octets = 1;
+    assert!(world.pull(0, conn) > 0);
+    assert_eq!(kinds(&world, 0, from), "B");
+    let config = PeerConfig { next_hop: NextHopMode::SelfAddress, ..world.config(1) };
+    world.command(0, Command::PutPeer(key(1), config));
+    world.stall(1, 0, false);
+    world.settle();
+    let said = kinds(&world, 0, from);
+    assert_eq!((said.matches('B').count(), said.matches('E').count()), (1, 1), "{said}");
+    assert!(said.ends_with('E'));
+    assert_eq!(world.best(1, V4).len(), 1000);
 }

@@ -55,6 +55,7 @@ fn our_open_says_what_the_settings_say() {
             Capability::Multiprotocol(2, 1),
             Capability::RouteRefresh,
             Capability::FourOctetAs(Asn(70_000)),
+            Capability::EnhancedRouteRefresh,
             Capability::ExtendedMessage,
         ]
     );
