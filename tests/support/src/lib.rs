@@ -9,6 +9,7 @@
 //! - [`programs`]: where daemons and our own binary are; what was skipped and why
 //! - [`bird`], [`frr`]: the real neighbours
 //! - [`peregrine`]: our own binary, its manifests and its answers
+//! - [`speaker`]: our own binary as a speaker alone
 
 pub mod bird;
 pub mod frr;
@@ -17,4 +18,5 @@ pub mod peregrine;
 
 pub mod process;
 pub mod programs;
+pub mod speaker;
 pub mod wait;

@@ -158,19 +158,7 @@ impl Node {
     ///
     /// What the command printed instead of JSON.
     pub fn try_ask(&self, words: &[&str]) -> Result<Value, String> {
-        let binary = programs::peregrine();
-        let (binary, socket) = (binary.to_string_lossy(), self.socket().to_string_lossy().into_owned());
-        let argv: Vec<&str> = [&*binary]
-            .into_iter()
-            .chain(words.iter().copied())
-            .chain(["-o", "json", "--socket", &socket])
-            .collect();
-        let output = self.host.output(&argv);
-        let text = String::from_utf8_lossy(&output.stdout);
-        if !output.status.success() {
-            return Err(text.into_owned() + &String::from_utf8_lossy(&output.stderr));
-        }
-        serde_json::from_str(&text).map_err(|error| format!("{error}: {text}"))
+        query(&self.host, &self.socket(), words)
     }
 
     /// Waits until the session with `address` is established.
@@ -193,6 +181,23 @@ impl Node {
             route.cloned().ok_or_else(|| routes.to_string())
         })
     }
+}
+
+/// What a query command prints, as JSON; else what it printed instead.
+pub(crate) fn query(host: &Host, socket: &Path, words: &[&str]) -> Result<Value, String> {
+    let binary = programs::peregrine();
+    let (binary, socket) = (binary.to_string_lossy(), socket.to_string_lossy());
+    let argv: Vec<&str> = [&*binary]
+        .into_iter()
+        .chain(words.iter().copied())
+        .chain(["-o", "json", "--socket", &*socket])
+        .collect();
+    let output = host.output(&argv);
+    let text = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() {
+        return Err(text.into_owned() + &String::from_utf8_lossy(&output.stderr));
+    }
+    serde_json::from_str(&text).map_err(|error| format!("{error}: {text}"))
 }
 
 /// Manifests, as `kubectl apply` would take them.

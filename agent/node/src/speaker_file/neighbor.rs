@@ -61,6 +61,11 @@ fn decode_fields(
     if let Some(item) = fields.take("families") {
         config.families = families(&item);
     }
+    let switch = |fields: &mut Fields<'_>, name, default| {
+        fields.take(name).and_then(|item| item.boolean()).unwrap_or(default)
+    };
+    config.extended_messages = switch(fields, "extended-messages", config.extended_messages);
+    config.extended_next_hop = switch(fields, "extended-next-hop", config.extended_next_hop);
     if let Some(item) = fields.take("hold-time") {
         let wanted = "seconds: 0, or 3 to 65535";
         let hold = item.parse_with(wanted, |text| text.parse().ok().and_then(HoldTime::new));
