@@ -7,9 +7,10 @@
 //! AS4_AGGREGATOR.
 
 use super::{
-    Aggregator, AsPath, AttrFacts, AttrIter, Community, ExtCommunity, LargeCommunity, Origin, RawAttr, code,
+    Aggregator, AsPath, AttrFacts, AttrIter, Community, ExtCommunity, LargeCommunity, Origin, PrefixSid,
+    RawAttr, TunnelEncap, code,
 };
-use crate::router_id::RouterId;
+use crate::{asn::Asn, router_id::RouterId};
 
 /// A borrowed attribute set in canonical form.
 ///
@@ -113,6 +114,24 @@ impl<'a> Canonical<'a> {
     /// CLUSTER_LIST, the last cluster first.
     pub fn cluster_list(self) -> impl ExactSizeIterator<Item = RouterId> + 'a {
         self.value(code::CLUSTER_LIST).as_chunks::<4>().0.iter().map(|octets| RouterId::from(*octets))
+    }
+
+    /// TUNNEL_ENCAPSULATION; without tunnels where it is missing.
+    #[must_use]
+    pub fn tunnel_encap(self) -> TunnelEncap<'a> {
+        TunnelEncap::new(self.value(code::TUNNEL_ENCAP))
+    }
+
+    /// ONLY_TO_CUSTOMER.
+    #[must_use]
+    pub fn only_to_customer(self) -> Option<Asn> {
+        self.number(code::ONLY_TO_CUSTOMER).map(Asn)
+    }
+
+    /// PREFIX_SID; without TLVs where it is missing.
+    #[must_use]
+    pub fn prefix_sid(self) -> PrefixSid<'a> {
+        PrefixSid::new(self.value(code::PREFIX_SID))
     }
 
     /// The attributes that we do not know and pass on.

@@ -28,10 +28,13 @@ mod med;
 pub(crate) mod mp_reach;
 pub(crate) mod mp_unreach;
 pub mod next_hop;
+mod only_to_customer;
 pub mod origin;
 mod originator;
+pub mod prefix_sid;
 mod raw;
 mod row;
+pub mod tunnel_encap;
 mod unknown;
 
 pub use aggregator::Aggregator;
@@ -48,7 +51,9 @@ pub use mp_reach::MpReach;
 pub use mp_unreach::MpUnreach;
 pub use next_hop::NextHop;
 pub use origin::Origin;
+pub use prefix_sid::PrefixSid;
 pub use raw::{AttrFlags, AttrIter, RawAttr};
+pub use tunnel_encap::TunnelEncap;
 
 use crate::error::Consequence::{DiscardAttribute, TreatAsWithdraw};
 pub(crate) use row::{Class, Row, Sender, Size};
@@ -85,8 +90,14 @@ pub mod code {
     pub const AS4_PATH: u8 = 17;
     /// AS4_AGGREGATOR (RFC 6793).
     pub const AS4_AGGREGATOR: u8 = 18;
+    /// TUNNEL_ENCAPSULATION (RFC 9012).
+    pub const TUNNEL_ENCAP: u8 = 23;
     /// LARGE_COMMUNITY (RFC 8092).
     pub const LARGE_COMMUNITIES: u8 = 32;
+    /// ONLY_TO_CUSTOMER (RFC 9234).
+    pub const ONLY_TO_CUSTOMER: u8 = 35;
+    /// PREFIX_SID (RFC 8669).
+    pub const PREFIX_SID: u8 = 40;
 }
 
 /// The attribute table: one row for each attribute we know, in the order of its codes. Columns: code, name,
@@ -97,7 +108,7 @@ pub mod code {
 /// The two multiprotocol attributes are read when the UPDATE is cut into its sections (`mp_reach.rs`,
 /// `mp_unreach.rs`), since their faults end the session; their rows say their names and flags.
 #[rustfmt::skip]
-static TABLE: [Row; 16] = [
+static TABLE: [Row; 19] = [
     Row::new(code::ORIGIN,            "ORIGIN",               Class::WellKnown,     Size::Exact(1),     Sender::Anyone,   TreatAsWithdraw,  origin::check),
     Row::new(code::AS_PATH,           "AS_PATH",              Class::WellKnown,     Size::Any,          Sender::Anyone,   TreatAsWithdraw,  as_path::check_as_path),
     Row::new(code::NEXT_HOP,          "NEXT_HOP",             Class::WellKnown,     Size::Exact(4),     Sender::Anyone,   TreatAsWithdraw,  next_hop::check),
@@ -113,7 +124,10 @@ static TABLE: [Row; 16] = [
     Row::new(code::EXT_COMMUNITIES,   "EXTENDED_COMMUNITIES", Class::Transitive,    Size::Multiple(8),  Sender::Anyone,   TreatAsWithdraw,  row::anything),
     Row::new(code::AS4_PATH,          "AS4_PATH",             Class::Transitive,    Size::Any,          Sender::TwoOctet, DiscardAttribute, as_path::check_as4_path),
     Row::new(code::AS4_AGGREGATOR,    "AS4_AGGREGATOR",       Class::Transitive,    Size::Exact(8),     Sender::TwoOctet, DiscardAttribute, aggregator::check_as4_aggregator),
+    Row::new(code::TUNNEL_ENCAP,      "TUNNEL_ENCAPSULATION", Class::Transitive,    Size::Any,          Sender::Anyone,   TreatAsWithdraw,  tunnel_encap::check),
     Row::new(code::LARGE_COMMUNITIES, "LARGE_COMMUNITIES",    Class::Transitive,    Size::Multiple(12), Sender::Anyone,   TreatAsWithdraw,  row::anything),
+    Row::new(code::ONLY_TO_CUSTOMER,  "ONLY_TO_CUSTOMER",     Class::Transitive,    Size::Exact(4),     Sender::Anyone,   TreatAsWithdraw,  row::anything),
+    Row::new(code::PREFIX_SID,        "PREFIX_SID",           Class::Transitive,    Size::Any,          Sender::Anyone,   DiscardAttribute, prefix_sid::check),
 ];
 
 /// The row of a code, if it is one that we know.

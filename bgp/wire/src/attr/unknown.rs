@@ -36,6 +36,9 @@ mod tests {
     #[test]
     fn optional_non_transitive_is_dropped() {
         assert!(canonical_of(external(), &[0x80, 255, 1, 7]).as_ref().attr(255).is_none());
+        // AIGP (RFC 7311) is one: what it says concerns one administration, which nobody has told us of.
+        let aigp = [0x80, 26, 11, 1, 0, 11, 0, 0, 0, 0, 0, 0, 0, 9];
+        assert!(canonical_of(external(), &aigp).as_ref().attr(26).is_none());
     }
 
     #[test]

@@ -189,6 +189,9 @@ fn describe_set(decoded: &Decoded) -> String {
     put("clusters", list(set.cluster_list().map(|cluster| cluster.to_string()).collect()));
     put("ext-communities", list(set.ext_communities().map(|community| community.to_string()).collect()));
     put("large-communities", list(set.large_communities().map(|community| community.to_string()).collect()));
+    put("tunnel-encap", set.attr(23).map(|attr| hex(attr.value)));
+    put("only-to-customer", set.only_to_customer().map(|asn| asn.to_string()));
+    put("prefix-sid", set.attr(40).map(|attr| hex(attr.value)));
     put("unknown", list(set.unknown().map(|attr| hex(attr.raw)).collect()));
     line
 }

@@ -126,3 +126,66 @@ fn contexts_have_different_tags() {
     tags.sort_unstable();
     assert_eq!(tags, (0..32).collect::<Vec<u8>>());
 }
+
+/// One good value of each attribute that has a row, its flags, and a value of a length that it cannot have.
+const GOOD: &[(u8, u8, &[u8], &[u8])] = &[
+    (1, 0x40, &[0], &[]),
+    (2, 0x40, &[2, 1, 0, 0, 0, 7], &[2, 1, 0]),
+    (3, 0x40, &[192, 0, 2, 1], &[192, 0, 2]),
+    (4, 0x80, &[0; 4], &[0; 5]),
+    (5, 0x40, &[0; 4], &[0; 3]),
+    (6, 0x40, &[], &[0]),
+    (7, 0xc0, &[0, 0, 0, 7, 9, 9, 9, 9], &[0; 6]),
+    (8, 0xc0, &[0; 4], &[0; 6]),
+    (9, 0x80, &[0; 4], &[0; 5]),
+    (10, 0x80, &[0; 8], &[]),
+    (16, 0xc0, &[0; 8], &[0; 9]),
+    (17, 0xc0, &[2, 1, 0, 0, 0, 7], &[]),
+    (18, 0xc0, &[0, 0, 0, 7, 9, 9, 9, 9], &[0; 6]),
+    (23, 0xc0, &[0, 8, 0, 0], &[0, 8, 0]),
+    (32, 0xc0, &[0; 12], &[0; 8]),
+    (35, 0xc0, &[0; 4], &[0; 3]),
+    (40, 0xc0, &[9, 0, 0], &[9, 0]),
+];
+
+#[test]
+fn each_row_has_its_consequences() {
+    let attr = |flags, code, value: &[u8]| [&[flags, code, value.len() as u8], value].concat();
+    for &(code, flags, good, bad) in GOOD {
+        let (as4, inside) = (matches!(code, 17 | 18), matches!(code, 5 | 9 | 10));
+        // From whom it is taken, and from whom not.
+        let ctx = DecodeCtx { four_octet: !as4, ebgp: !inside, ..DecodeCtx::default() };
+        let decoded_good = decoded(ctx, &attr(flags, code, good));
+        assert_eq!((decoded_good.treat_as_withdraw, decoded_good.discarded.len()), (None, 0), "{code}");
+        if as4 || inside {
+            let other = DecodeCtx { four_octet: true, ebgp: true, ..ctx };
+            for value in [good, bad] {
+                assert_eq!(
+                    discarded_for(other, &attr(flags, code, value)),
+                    [(code, AttrProblem::OutOfPlace)]
+                );
+                assert_eq!(withdrawn_for(other, &attr(flags, code, value)), None);
+            }
+        }
+        // RFC 7606 section 3(c): Optional or Transitive that contradict the type.
+        for flip in [0x80, 0x40, 0xc0] {
+            let found = withdrawn_for(ctx, &attr(flags ^ flip, code, good));
+            assert_eq!(found, Some((code, AttrProblem::Flags)), "{code} {flip:x}");
+        }
+        // Partial and the unused bits contradict nothing.
+        assert_eq!(withdrawn_for(ctx, &attr(flags | 0x2f, code, good)), None);
+        let attr = attr(flags, code, bad);
+        if matches!(code, 6 | 7 | 17 | 18 | 40) {
+            assert_eq!(discarded_for(ctx, &attr), [(code, AttrProblem::Length)]);
+            assert_eq!(withdrawn_for(ctx, &attr), None);
+        } else {
+            assert_eq!(withdrawn_for(ctx, &attr), Some((code, AttrProblem::Length)), "{code}");
+        }
+    }
+    // None is forgotten; the two multiprotocol ones have tests of their own.
+    let rows: Vec<u8> = (0..=255).filter(|code| row(*code).is_some()).collect();
+    let tested: Vec<u8> =
+        rows.iter().copied().filter(|code| GOOD.iter().any(|(of, ..)| of == code)).collect();
+    assert_eq!(rows.len(), tested.len() + 2);
+    assert_eq!(tested.len(), GOOD.len());
+}
