@@ -8,7 +8,7 @@ use std::{fs, io, path::Path};
 fn main() -> io::Result<()> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let golden = here.join("../tests/golden/bgp");
-    for file in ["field-faults.txt", "session.txt", "sent.txt"] {
+    for file in ["carried.txt", "field-faults.txt", "session.txt", "sent.txt"] {
         let text = fs::read_to_string(golden.join(file))?;
         for vector in text.split("\n[").skip(1) {
             let Some((name, session)) = vector.lines().next().and_then(|head| head.split_once("] ")) else {

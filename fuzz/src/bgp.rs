@@ -29,6 +29,7 @@ pub(crate) fn session(choice: u8) -> Negotiated {
         ebgp: on(2),
         add_path_receive: add_path,
         add_path_send: add_path,
+        extended_next_hop: families,
         max_message: if on(8) { 65535 } else { 4096 },
         ..Negotiated::default()
     }

@@ -25,3 +25,8 @@ fn field_faults() {
 fn session_messages() {
     check("session.txt");
 }
+
+#[test]
+fn carried() {
+    check("carried.txt");
+}

@@ -10,7 +10,7 @@ mod vectors;
 const SESSIONS: [u8; 5] = [3, 1, 2 | 16, 7 | 16, 7];
 
 fn golden() -> Vec<Vec<u8>> {
-    ["field-faults.txt", "session.txt", "sent.txt"]
+    ["carried.txt", "field-faults.txt", "session.txt", "sent.txt"]
         .into_iter()
         .flat_map(vectors::load)
         .map(|vector| vector.octets)

@@ -54,7 +54,7 @@ const CASES: &[Case] = &[
         input: "ffffffffffffffffffffffffffffffff0036020000001b0001010040020602010000fdfc400304c00002148004040000004d18cb0071" },
     Case { name: "F03 last attribute too long", open: OPEN_A, before: &[BASE], expect: Withdrawn,
         input: "ffffffffffffffffffffffffffffffff0036020000001b4001010040020602010000fdfc400304c0000214c00820fdfc000118cb0071" },
-    Case { name: "F04 tunnel encapsulation overrun", open: OPEN_A, before: &[BASE], expect: Accepted,
+    Case { name: "F04 tunnel encapsulation overrun", open: OPEN_A, before: &[BASE], expect: Withdrawn,
         input: "ffffffffffffffffffffffffffffffff004302000000284001010040020602010000fdfc400304c00002148004040000004dc0170a0008000604bdc600000118cb0071" },
     Case { name: "F05 unknown transitive attribute", open: OPEN_A, before: &[BASE], expect: Accepted,
         input: "ffffffffffffffffffffffffffffffff0059020000003e4001010040020602010000fdfc400304c00002148004040000004de0ff20a0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3b4b5b6b7b8b9babbbcbdbebf18cb0071" },

@@ -32,6 +32,8 @@ neighbors:
     local-address: 192.0.2.1
     local-asn: { asn: 65100, no-prepend: true, replace-as: true }
     families: [ipv4-unicast, ipv6-unicast]
+    extended-messages: false
+    extended-next-hop: true
     hold-time: 30
     connect-retry: 7
     multihop: 64
@@ -66,6 +68,8 @@ fn the_whole_file() {
     expected.local_address = Some("192.0.2.1".parse().unwrap());
     expected.local_asn = Some(Asn(65100));
     expected.families = FamilySet::ALL;
+    expected.extended_messages = false;
+    expected.extended_next_hop = true;
     expected.hold_time = HoldTime::new(30).unwrap();
     expected.connect_retry = Duration::from_secs(7);
     expected.multihop_ttl = Some(64);

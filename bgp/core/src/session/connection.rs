@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bgp_wire::notification::Reason;
-use bgp_wire::{Frame, MessageType, Negotiated, Notification, Open, RouteRefresh, RouterId};
+use bgp_wire::{Capability, Frame, MessageType, Negotiated, Notification, Open, RouteRefresh, RouterId};
 
 use super::{DownReason, HoldTime, Link, PeerSettings, State};
 use crate::peer_key::ConnId;
@@ -190,12 +190,8 @@ impl Connection {
         let negotiated = Negotiated::agree(&self.sent, &received);
         if negotiated.families.is_empty() {
             // RFC 5492 section 3: the data lists the capabilities that we miss.
-            let mut missing = Vec::new();
-            for family in settings.families.iter() {
-                let [high, low] = family.afi().to_be_bytes();
-                missing.extend([1, 4, high, low, 0, family.safi()]);
-            }
-            let notification = Notification::with_data(Reason::UnsupportedCapability, &missing);
+            let missing: Vec<_> = settings.families.iter().map(Capability::family).collect();
+            let notification = Notification::unsupported_capabilities(&missing);
             return refuse(notification, DownReason::NoCommonFamily);
         }
         // Neither OPEN can hold 1 or 2, so neither can the smaller.

@@ -9,7 +9,8 @@
 //! DelayOpen and TrackTcpState (RFC 4271 section 8.1.1).
 //!
 //! RFC 4271 sections 4.2, 4.4, 6, 8 and 10; 4486 and 9003 (Cease); 5492 (capabilities); 6286 (identifiers); 6608 (state
-//! machine errors); 6793 (AS numbers of four octets).
+//! machine errors); 6793 (AS numbers of four octets); 7313 (refresh with markers), 8654 (long messages) and 8950 (IPv6
+//! next hops of IPv4 prefixes), which are offered here and carried out by the speaker.
 
 mod collision;
 mod connection;
