@@ -301,9 +301,6 @@ pub fn nth(n: u32) -> (Ipv4Addr, u8) {
     (Ipv4Addr::from(0x0a00_0000 + (n << 8)), 24)
 }
 
-/// Addresses with the lengths of their prefixes.
-pub type Prefixes = Vec<(Ipv4Addr, u8)>;
-
 /// What an UPDATE for IPv4 says: prefixes taken back and announced. `None` for a message that is none.
 #[must_use]
 pub fn told(message: &Message) -> Option<(Prefixes, Prefixes)> {
