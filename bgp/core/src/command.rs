@@ -17,7 +17,7 @@ use bgp_wire::{Asn, FamilySet, Nlri, RouterId};
 use crate::peer_key::PeerKey;
 use crate::policy::{PolicyDef, PolicyMistake, PolicyName, PrefixRange, SetName};
 use crate::rib::NextHopState;
-use crate::session::{HoldTime, IdleHold, PeerSettings, RemoteAsn, SettingsError};
+use crate::session::{GracefulRestart, HoldTime, IdleHold, PeerSettings, RemoteAsn, SettingsError};
 
 /// One request to the speaker.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,6 +61,21 @@ pub enum Command {
     DisablePeer(PeerKey, String),
     /// Ends an administrative stop.
     EnablePeer(PeerKey),
+    /// Ends every session, since the speaker is about to end. Every neighbour is disabled then.
+    Stop(StopMode),
+}
+
+/// How a speaker ends its sessions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StopMode {
+    /// It will be back: connections are closed without a word where the neighbour keeps our routes meanwhile (RFC
+    /// 4724), with Cease / Administrative Shutdown and the text (at most 255 octets) elsewhere.
+    Graceful(String),
+    /// Cease / Administrative Shutdown with a text (at most 255 octets), as by [`Command::DisablePeer`]: nobody keeps
+    /// our routes.
+    Notify(String),
+    /// It will not be back: Cease / Peer De-configured.
+    Destroy,
 }
 
 /// How a peer is cleared.
@@ -98,6 +113,9 @@ pub struct PeerConfig {
     pub idle_hold: IdleHold,
     /// Wait for the neighbour to connect, never connect. *Live.*
     pub passive: bool,
+    /// Graceful restart (RFC 4724, with the N bit of RFC 8538), where it is offered. *Reset*, but *live* for what it has
+    /// beside its restart time.
+    pub graceful_restart: Option<GracefulRestart>,
     /// Our end of the connection. *Reset.*
     pub local_address: Option<IpAddr>,
     /// TTL of an eBGP session that is more than one hop away; absent means directly connected. *Reset.*
@@ -134,6 +152,7 @@ impl PeerConfig {
             connect_retry: usual.connect_retry,
             idle_hold: usual.idle_hold,
             passive: usual.passive,
+            graceful_restart: usual.graceful_restart,
             local_address: None,
             multihop_ttl: None,
             import: Policy::Accept,
@@ -159,6 +178,7 @@ impl PeerConfig {
             connect_retry: self.connect_retry,
             idle_hold: self.idle_hold,
             passive: self.passive,
+            graceful_restart: self.graceful_restart,
         }
     }
 }

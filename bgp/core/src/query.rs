@@ -7,11 +7,12 @@
 
 use std::time::Duration;
 
+use bgp_wire::capability::AgreedRestart;
 use bgp_wire::{Asn, Family, FamilySet, NextHop, Nlri, RouterId};
 
 use crate::peer_key::PeerKey;
 use crate::rib::{AttrSet, PathRejected, Rung};
-use crate::session::State;
+use crate::session::{GracefulRestart, State};
 use crate::stats::MessageCounts;
 
 /// One neighbour, as it stands.
@@ -53,6 +54,14 @@ pub struct PeerStatus {
     pub applied_keepalive: Option<u16>,
     /// TTL of an eBGP session that is more than one hop away; 1 where it is directly connected.
     pub multihop_ttl: u8,
+    /// Graceful restart as configured.
+    pub graceful_restart: Option<GracefulRestart>,
+    /// Graceful restart as agreed, while Established.
+    pub restart_agreed: Option<AgreedRestart>,
+    /// Families whose routes are kept, or were and have not all been said again.
+    pub stale: FamilySet,
+    /// How long they are kept at the most, from now.
+    pub stale_for: Option<Duration>,
     /// Capabilities we offered, each a whole TLV as on the wire.
     pub local_capabilities: Vec<Vec<u8>>,
     /// Capabilities the neighbour offered, each a whole TLV as on the wire.
@@ -146,6 +155,8 @@ pub struct PathEntry {
     pub best: bool,
     /// How long we have had it.
     pub age: Duration,
+    /// It is kept for a neighbour that has gone away, or is back and has not said it again (RFC 4724).
+    pub stale: bool,
     /// Why it may not become best, where that is so.
     pub rejected: Option<PathRejected>,
 }

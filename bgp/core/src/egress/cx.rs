@@ -65,6 +65,8 @@ pub(crate) enum Filter {
     Accept,
     /// Nothing passes.
     Reject,
+    /// Own routes pass as by the filter inside, and no others.
+    OwnOnly(Box<Self>),
     /// The program decides.
     Program {
         /// Which one.
@@ -85,6 +87,7 @@ impl Filter {
     pub(crate) fn is_by_prefix(&self) -> bool {
         match self {
             Self::Accept | Self::Reject => false,
+            Self::OwnOnly(filter) => filter.is_by_prefix(),
             Self::Program { by_prefix, .. } => *by_prefix,
         }
     }
@@ -94,6 +97,8 @@ impl Filter {
         match self {
             Self::Accept => Some(None),
             Self::Reject => None,
+            Self::OwnOnly(filter) if route.learned == Learned::Local => filter.run(route),
+            Self::OwnOnly(_) => None,
             Self::Program { program, .. } => match eval(program, route) {
                 Verdict::Accept(edits, _) => Some(Some(edits).filter(|edits| !edits.is_empty())),
                 Verdict::Reject(_) => None,

@@ -197,7 +197,8 @@ impl Connection {
         // Neither OPEN can hold 1 or 2, so neither can the smaller.
         let hold_time = HoldTime::new(negotiated.hold_time).unwrap_or(HoldTime::NONE);
         let keepalive = settings.keepalive_interval(hold_time);
-        Step::Opened(Box::new(Agreed { received, negotiated: Arc::new(negotiated), hold_time, keepalive }))
+        let negotiated = Arc::new(negotiated);
+        Step::Opened(Box::new(Agreed { received, negotiated, hold_time, keepalive }))
     }
 }
 

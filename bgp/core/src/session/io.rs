@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bgp_wire::{Frame, MessageType, Negotiated, RouteRefresh, WireError};
 use bytes::Bytes;
 
-use super::{CloseReason, ConnectError, DownReason, StopReason};
+use super::{CloseReason, ConnectError, DownReason, Kept, StopReason};
 use crate::peer_key::ConnId;
 
 /// Who opened a connection.
@@ -88,8 +88,8 @@ pub enum Output {
     /// The neighbour asks for our routes again, or marks begin or end of its own repetition (RFC 2918, 7313). Only
     /// where both ends have the capability.
     Refresh(RouteRefresh),
-    /// The session is no longer Established; the routes learnt through it count no more.
-    Down(DownReason),
+    /// The session is no longer Established; the routes learnt through it count no more, but for those kept.
+    Down(DownReason, Kept),
     /// An attempt or a connection ended before it was Established. Not said of one of two connections that merely closes:
     /// that is how collisions end.
     Failed(DownReason),

@@ -11,6 +11,8 @@
 //! - While a connection that the neighbour opened is in OpenSent, attempts of our own go on: whoever holds it may never
 //!   say a word.
 //! - A passive peer never connects, so its ConnectRetryTimer doesn't run.
+//! - Where graceful restart is agreed, a connection that comes while another is Established is heard out until its OPEN
+//!   (RFC 4724 section 5 would drop the old one at once, and a mere collision with it): see `exchange.rs`.
 //!
 //! Here are the door, the operator's events and the answers; `transport.rs` has those of connections that come and
 //! attempts that fail, `exchange.rs` those of messages, `clock.rs` those of timers.
@@ -64,6 +66,8 @@ pub struct Peer {
     last_error: Option<LastError>,
     established_count: u64,
     connect_retry_counter: u32,
+    /// Until when an OPEN says that this process is new, if there has been no session before.
+    restarted_until: Instant,
 }
 
 const fn place_of(direction: Direction) -> Place {
@@ -91,7 +95,14 @@ impl Peer {
             last_error: None,
             established_count: 0,
             connect_retry_counter: 0,
+            restarted_until: Instant::ZERO,
         }
+    }
+
+    /// Says that this process took the place of one that the neighbour may have had a session with: until then, and
+    /// until the first session, OPENs have the R bit.
+    pub fn restarted(&mut self, until: Instant) {
+        self.restarted_until = until;
     }
 
     /// Takes one input and appends what it leads to.
@@ -264,9 +275,9 @@ impl Peer {
         self.cancel_connect(out);
         for place in 0..PLACES {
             if let Some(conn) = self.conns[place].take() {
-                self.send_notification(&conn, &reason.notification(), out);
+                self.send_farewell(&conn, reason, out);
                 out.push(Output::Close(conn.id));
-                self.report(now, conn.is_established(), DownReason::Stopped(reason.clone()), out);
+                self.report(now, &conn, DownReason::Stopped(reason.clone()), out);
             }
         }
         self.timers.stop_all();

@@ -17,6 +17,9 @@ pub enum StopReason {
     Deconfigured,
     /// The configuration changed in a way that a running session can't follow.
     ConfigurationChange,
+    /// The process ends and may be back soon: no word is said where the neighbour keeps our routes meanwhile (RFC
+    /// 4724); elsewhere it is a shutdown, and the text goes along, empty for none.
+    Restart(Arc<str>),
 }
 
 impl StopReason {
@@ -24,7 +27,9 @@ impl StopReason {
     #[must_use]
     pub fn notification(&self) -> Notification {
         match self {
-            Self::Shutdown(text) => Notification::with_text(Reason::AdministrativeShutdown, text),
+            Self::Shutdown(text) | Self::Restart(text) => {
+                Notification::with_text(Reason::AdministrativeShutdown, text)
+            }
             Self::Reset(text) => Notification::with_text(Reason::AdministrativeReset, text),
             Self::Deconfigured => Notification::new(Reason::PeerDeconfigured),
             Self::ConfigurationChange => Notification::new(Reason::OtherConfigurationChange),
@@ -39,6 +44,7 @@ impl fmt::Display for StopReason {
             Self::Reset(text) => ("reset", Some(text)),
             Self::Deconfigured => ("removed from the configuration", None),
             Self::ConfigurationChange => ("the configuration changed", None),
+            Self::Restart(text) => ("stopped for a restart", Some(text)),
         };
         f.write_str(what)?;
         match text {
@@ -113,6 +119,8 @@ pub enum DownReason {
     Closed(CloseReason),
     /// There was no connection.
     NotConnected(ConnectError),
+    /// The neighbour has connected anew as one that restarted, and goes on there (RFC 4724 section 5).
+    Replaced,
 }
 
 impl DownReason {
@@ -133,7 +141,11 @@ impl DownReason {
                 6 => matches!(n.subcode, 1 | 8),
                 _ => true,
             },
-            Self::Stopped(_) | Self::HoldTimerExpired | Self::Closed(_) | Self::NotConnected(_) => false,
+            Self::Stopped(_)
+            | Self::HoldTimerExpired
+            | Self::Closed(_)
+            | Self::NotConnected(_)
+            | Self::Replaced => false,
         }
     }
 }
@@ -155,6 +167,7 @@ impl fmt::Display for DownReason {
             Self::HoldTimerExpired => write!(f, "sent {}", Reason::HoldTimerExpired),
             Self::Closed(reason) => reason.fmt(f),
             Self::NotConnected(error) => error.fmt(f),
+            Self::Replaced => f.write_str("the neighbour restarted and connected anew"),
         }
     }
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use bgp_wire::{Asn, FamilySet, RouterId};
 
+use super::GracefulRestart;
+
 /// Which AS number the neighbour must have.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RemoteAsn {
@@ -89,6 +91,8 @@ pub struct PeerSettings {
     pub idle_hold: IdleHold,
     /// Never connect, only accept.
     pub passive: bool,
+    /// Graceful restart, where it is offered.
+    pub graceful_restart: Option<GracefulRestart>,
 }
 
 /// Why settings make no sense.
@@ -132,6 +136,7 @@ impl PeerSettings {
             connect_retry: Duration::from_secs(5),
             idle_hold: IdleHold { min: Duration::from_secs(1), max: Duration::from_secs(30) },
             passive: false,
+            graceful_restart: None,
         }
     }
 
@@ -182,6 +187,8 @@ impl PeerSettings {
 
     /// What changing to `new` takes.
     pub(super) fn compare(&self, new: &Self) -> Reconfigured {
+        let restart_time =
+            |graceful: &Option<GracefulRestart>| graceful.map(|graceful| graceful.restart_time);
         // Every field is named, so that a new one can't be forgotten.
         let Self {
             local_asn,
@@ -195,6 +202,7 @@ impl PeerSettings {
             connect_retry,
             idle_hold,
             passive,
+            graceful_restart,
         } = self;
         let in_open = *local_asn != new.local_asn
             || *remote_asn != new.remote_asn
@@ -202,11 +210,13 @@ impl PeerSettings {
             || *families != new.families
             || *extended_messages != new.extended_messages
             || *extended_next_hop != new.extended_next_hop
-            || *hold_time != new.hold_time;
+            || *hold_time != new.hold_time
+            || restart_time(graceful_restart) != restart_time(&new.graceful_restart);
         let live = *keepalive != new.keepalive
             || *connect_retry != new.connect_retry
             || *idle_hold != new.idle_hold
-            || *passive != new.passive;
+            || *passive != new.passive
+            || *graceful_restart != new.graceful_restart;
         match (in_open, live) {
             (true, _) => Reconfigured::Reset,
             (false, true) => Reconfigured::Live,
@@ -220,10 +230,12 @@ impl PeerSettings {
 pub enum Reconfigured {
     /// They are the old ones.
     Unchanged,
-    /// They are in force; the session, if any, goes on. Keepalive interval, retry, back-off and passive.
+    /// They are in force; the session, if any, goes on. Keepalive interval, retry, back-off, passive;
+    /// what graceful restart has beside its restart time.
     Live,
     /// What OPEN said or demanded has changed (AS numbers, identifier, families, extended messages and next hops, hold
-    /// time): a session or attempt was ended with Cease, Other Configuration Change, and a new one is under way.
+    /// time, graceful restart and its time): a session or attempt was ended with Cease, Other Configuration Change, and a
+    /// new one is under way.
     Reset,
 }
 

@@ -65,6 +65,11 @@ impl Timers {
         *self = Self::new();
     }
 
+    /// Lets two timers go off at one another's time.
+    pub(super) fn swap(&mut self, one: Timer, other: Timer) {
+        self.0.swap(one.index(), other.index());
+    }
+
     pub(super) fn is_running(&self, timer: Timer) -> bool {
         self.0[timer.index()] != Instant::NEVER
     }

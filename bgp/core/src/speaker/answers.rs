@@ -57,7 +57,14 @@ impl Speaker {
         };
         let keys: Vec<Option<PeerKey>> =
             self.peers.iter().map(|peer| peer.as_ref().map(|peer| peer.key)).collect();
-        let page = Page { view, now: now.as_secs(), keys: &keys, from: cursor.unwrap_or_default().0, limit };
+        let page = Page {
+            view,
+            family: query.family,
+            now: now.as_secs(),
+            keys: &keys,
+            from: cursor.unwrap_or_default().0,
+            limit,
+        };
         let Self { v4, v6, shared, .. } = self;
         Ok(match (query.family, query.prefix) {
             (Family::Ipv4Unicast, Some(Nlri::V4(net))) => page.one(v4, Ipv4Prefix::from(net), shared),
@@ -121,6 +128,10 @@ impl Speaker {
             applied_hold_time: status.hold_time.map(crate::session::HoldTime::secs),
             applied_keepalive: status.keepalive.map(|interval| interval.as_secs() as u16),
             multihop_ttl: neighbour.config.multihop_ttl.unwrap_or(1),
+            graceful_restart: neighbour.config.graceful_restart,
+            restart_agreed: up.and_then(|up| up.negotiated.restart),
+            stale: neighbour.stale.families(),
+            stale_for: neighbour.stale.deadline().map(|at| at.saturating_since(now)),
             local_capabilities: capabilities(status.sent),
             remote_capabilities: capabilities(status.received),
             local_address: status.link.map(|link| link.local),
@@ -165,6 +176,7 @@ enum View {
 /// A page being made.
 struct Page<'a> {
     view: View,
+    family: Family,
     now: u32,
     /// By [`PeerIx`].
     keys: &'a [Option<PeerKey>],
@@ -236,6 +248,7 @@ impl Page<'_> {
             attrs,
             best,
             age: Duration::from_secs(u64::from(self.now.saturating_sub(path.since()))),
+            stale: shared.sources.is_stale(path, self.family),
             rejected: path.rejected(),
         }
     }
@@ -270,6 +283,7 @@ impl Page<'_> {
             next_hop: Some(next_hop),
             best: true,
             age: Duration::from_secs(u64::from(self.now.saturating_sub(since))),
+            stale: false,
             rejected: None,
         })
     }

@@ -9,7 +9,7 @@ use super::Output;
 use super::neighbour::Neighbour;
 use super::policies::Members;
 use super::state::{Speaker, for_family};
-use crate::command::{Applied, Audience, Clear, Command, Origination, PeerConfig, Policy, Refusal};
+use crate::command::{Applied, Audience, Clear, Command, Origination, PeerConfig, Policy, Refusal, StopMode};
 use crate::outbox::Outbox;
 use crate::peer_key::{PeerIx, PeerKey};
 use crate::policy::PolicyName;
@@ -32,6 +32,7 @@ impl Speaker {
         command: Command,
         out: &mut Outbox<Output>,
     ) -> Result<Applied, Refusal> {
+        self.started.get_or_insert(now);
         let applied = match command {
             Command::PutPeer(key, config) => self.put_peer(now, key, config, out),
             Command::DeletePeer(key) => Ok(self.delete_peer(now, &key, out)),
@@ -80,6 +81,7 @@ impl Speaker {
             Command::ClearPeer(key, how) => self.clear_peer(now, &key, how, out),
             Command::DisablePeer(key, text) => self.disable_peer(now, &key, &text, out),
             Command::EnablePeer(key) => self.enable_peer(now, &key, out),
+            Command::Stop(mode) => self.stop(now, &mode, out),
         };
         self.settle(out);
         applied
@@ -122,7 +124,11 @@ impl Speaker {
         let other_transport = old.local_address != new.local_address || old.multihop_ttl != new.multihop_ttl;
         let other_import = old.import != new.import;
         neighbour.import = import;
+        let helps = new.graceful_restart.is_some();
         let mut applied = self.reconfigure(now, peer, settings, out);
+        if !helps {
+            self.forget_stale(peer);
+        }
         if other_transport && applied != Applied::SessionReset {
             applied = self.restart(now, peer, StopReason::ConfigurationChange, out);
         }
@@ -160,10 +166,16 @@ impl Speaker {
         out: &mut Outbox<Output>,
     ) {
         self.made += 1;
-        let session = Peer::new(
+        let mut session = Peer::new(
             settings,
             self.settings.seed.wrapping_add(self.made.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
         );
+        if self.settings.restarted
+            && let Some(started) = self.started
+            && let Some(graceful) = &config.graceful_restart
+        {
+            session.restarted(started + graceful.restart_time.duration());
+        }
         let import = self.policies.filter(&config.import);
         let at = self.peers.iter().position(Option::is_none).unwrap_or(self.peers.len());
         if at == self.peers.len() {
@@ -178,6 +190,7 @@ impl Speaker {
     fn delete_peer(&mut self, now: Instant, key: &PeerKey, out: &mut Outbox<Output>) -> Applied {
         let Some(peer) = self.by_key.remove(key) else { return Applied::Unchanged };
         self.session(now, peer, session::Input::Stop(StopReason::Deconfigured), out);
+        self.forget_stale(peer);
         if let Some(neighbour) = self.peer_mut(peer) {
             neighbour.gone = true;
         }
@@ -280,10 +293,43 @@ impl Speaker {
         if std::mem::replace(&mut neighbour.disabled, true) {
             return Ok(Applied::Unchanged);
         }
+        Ok(self.stop_peer(now, peer, StopReason::Shutdown(text.into()), out))
+    }
+
+    /// Ends a session for good, and with it what is kept of the neighbour.
+    fn stop_peer(
+        &mut self,
+        now: Instant,
+        peer: PeerIx,
+        why: StopReason,
+        out: &mut Outbox<Output>,
+    ) -> Applied {
+        let Some(neighbour) = self.peer_mut(peer) else { return Applied::Unchanged };
+        neighbour.disabled = true;
         let had = neighbour.session.status().conn.is_some();
-        self.session(now, peer, session::Input::Stop(StopReason::Shutdown(text.into())), out);
+        self.session(now, peer, session::Input::Stop(why), out);
+        self.forget_stale(peer);
         self.review_convergence(now);
-        Ok(if had { Applied::SessionReset } else { Applied::Applied })
+        if had { Applied::SessionReset } else { Applied::Applied }
+    }
+
+    fn stop(&mut self, now: Instant, mode: &StopMode, out: &mut Outbox<Output>) -> Result<Applied, Refusal> {
+        let why = match mode {
+            StopMode::Graceful(text) | StopMode::Notify(text) if text.len() > LONGEST_TEXT => {
+                return Err(Refusal::TextTooLong(text.len()));
+            }
+            StopMode::Graceful(text) => StopReason::Restart(text.as_str().into()),
+            StopMode::Notify(text) => StopReason::Shutdown(text.as_str().into()),
+            StopMode::Destroy => StopReason::Deconfigured,
+        };
+        let mut applied = Applied::Unchanged;
+        for peer in self.keys() {
+            if self.peer(peer).is_some_and(|neighbour| !neighbour.disabled) {
+                let one = self.stop_peer(now, peer, why.clone(), out);
+                applied = if applied == Applied::SessionReset { applied } else { one };
+            }
+        }
+        Ok(applied)
     }
 
     fn enable_peer(
@@ -412,6 +458,7 @@ impl Speaker {
         let policy = Policy::Named(name.clone());
         let filter = self.policies.filter(&policy);
         for family in Family::ALL {
+            let filter = self.export_filter(&policy, family);
             for_family!(self, family, rib => {
                 for group in rib.groups_mut().filter(|group| group.key().policy == policy) {
                     group.refilter(filter.clone());
@@ -432,9 +479,8 @@ impl Speaker {
     }
 
     fn begin_reimport(&mut self, peer: PeerIx) {
-        let families =
-            self.peer(peer).and_then(|neighbour| neighbour.up.as_ref()).map(|up| up.negotiated.families);
-        for family in families.into_iter().flat_map(bgp_wire::FamilySet::iter) {
+        let Some(neighbour) = self.peer(peer) else { return };
+        for family in neighbour.families_with_routes().iter() {
             for_family!(self, family, rib => rib.begin_reimport(peer));
         }
     }

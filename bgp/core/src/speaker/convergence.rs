@@ -80,6 +80,7 @@ impl Speaker {
     /// the family has sent End-of-RIB, or was quiet for long enough and is not bound to send it, and no neighbour is
     /// waited for that has never been up; or at the deadline.
     pub(super) fn review_convergence(&mut self, now: Instant) {
+        self.review_deferral(now);
         let Some(loaded) = self.loaded.filter(|_| self.converged.contains(&None)) else { return };
         let waited = now.saturating_since(loaded);
         self.grace_over |= waited >= self.settings.convergence_grace;

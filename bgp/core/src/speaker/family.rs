@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use bgp_wire::attr::Canonical;
+use bgp_wire::attr::{Canonical, FactFlags};
 use bgp_wire::{Asn, PathId, RouterId};
 use smallvec::SmallVec;
 
@@ -254,6 +254,8 @@ impl<K: ExportKey> FamilyRib<K> {
 /// What import makes of one attribute set, prefix by prefix; evaluated once where the prefix does not matter.
 struct Verdicts {
     pre: AttrId,
+    /// The neighbour is about to go: LOCAL_PREF is 0 whatever policy says (RFC 8326 section 4.2).
+    graceful_shutdown: bool,
     /// For all prefixes.
     all: Option<Result<AttrId, PathRejected>>,
     /// Sets that edits have made: one reference each is ours.
@@ -262,8 +264,9 @@ struct Verdicts {
 
 impl Verdicts {
     fn new(pre: AttrId, arrival: &Arrival<'_>, shared: &mut Shared) -> Self {
-        let mut verdicts = Self { pre, all: None, made: SmallVec::new() };
         let set = shared.attrs.set(pre);
+        let graceful_shutdown = arrival.external && set.facts().flags.has(FactFlags::GRACEFUL_SHUTDOWN);
+        let mut verdicts = Self { pre, graceful_shutdown, all: None, made: SmallVec::new() };
         let path = Canonical(set.canonical()).as_path();
         if arrival.own.iter().any(|own| path.contains(*own)) {
             verdicts.all = Some(Err(PathRejected::AsLoop));
@@ -273,9 +276,9 @@ impl Verdicts {
             verdicts.all = Some(Err(PathRejected::OwnNextHop));
         } else {
             match arrival.import {
-                Filter::Accept => verdicts.all = Some(Ok(pre)),
+                Filter::Accept if !graceful_shutdown => verdicts.all = Some(Ok(pre)),
                 Filter::Reject => verdicts.all = Some(Err(PathRejected::ImportPolicy)),
-                Filter::Program { .. } => {}
+                Filter::Accept | Filter::Program { .. } | Filter::OwnOnly(_) => {}
             }
         }
         verdicts
@@ -308,6 +311,11 @@ impl Verdicts {
         let learned = if arrival.external { Learned::External } else { Learned::Internal };
         let route = Route { nlri: prefix.into(), attrs: set, learned, neighbor: arrival.neighbor };
         let Some(edits) = arrival.import.run(&route) else { return Err(PathRejected::ImportPolicy) };
+        let edits = if self.graceful_shutdown {
+            Some(Edits { local_pref: Some(0), ..edits.unwrap_or_default() })
+        } else {
+            edits
+        };
         let Some(edits) = edits else { return Ok(self.pre) };
         if let Some((_, made)) = self.made.iter().find(|(known, _)| *known == edits) {
             return Ok(*made);

@@ -14,6 +14,7 @@
 //! | `receive.rs` | from bytes to the RIB |
 //! | `complaint.rs` | what is said of faulty UPDATEs |
 //! | `send.rs` | from the RIB to bytes |
+//! | `restart.rs` | graceful restart, both roles |
 //! | `family.rs` | one family: table, own routes, update groups |
 //! | `policies.rs` | sets and policies |
 //! | `commands.rs` | what the embedder may ask |
@@ -34,6 +35,7 @@ mod jobs;
 mod neighbour;
 mod policies;
 mod receive;
+mod restart;
 mod send;
 mod settings;
 mod state;

@@ -16,7 +16,9 @@ use crate::egress::{Filter, GroupKey, Moved, Rules};
 use crate::outbox::Outbox;
 use crate::peer_key::{ConnId, PeerIx, PeerKey};
 use crate::rib::{PeerSource, SourceId};
-use crate::session::{self, CloseReason, ConnectError, Direction, DownReason, Link, Peer, State};
+use crate::session::{
+    self, CloseReason, ConnectError, Direction, DownReason, GracefulRestart, Helper, Kept, Link, Peer, State,
+};
 use crate::stats::MessageCounts;
 use crate::time::Instant;
 
@@ -35,6 +37,10 @@ pub(super) struct Neighbour {
     /// The attempt to connect that is under way.
     pub(super) dial: Option<ConnId>,
     pub(super) up: Option<Up>,
+    /// Follows its stale routes.
+    pub(super) stale: Helper,
+    /// The session that its stale routes came from, while it is away.
+    pub(super) away: Option<Away>,
     /// Import policy.
     pub(super) import: Filter,
     pub(super) received: MessageCounts,
@@ -64,6 +70,13 @@ impl Up {
     }
 }
 
+/// What holds while a neighbour is away whose routes are kept: what held of the session that they came from.
+pub(super) struct Away {
+    pub(super) link: Link,
+    pub(super) negotiated: Arc<Negotiated>,
+    pub(super) source: SourceId,
+}
+
 /// One family at one neighbour.
 #[derive(Copy, Clone, Debug, Default)]
 pub(super) struct FamilyState {
@@ -88,6 +101,8 @@ impl Neighbour {
             deadline: None,
             dial: None,
             up: None,
+            stale: Helper::default(),
+            away: None,
             import,
             received: MessageCounts::default(),
             sent: MessageCounts::default(),
@@ -146,20 +161,27 @@ impl Neighbour {
         }
     }
 
-    /// Where its paths come from that arrive at second `now`; `None` while it is down.
+    /// Where its paths come from that arrive at second `now`; `None` while it is down and nothing is kept of it.
     pub(super) fn arrival(&self, peer: PeerIx, settings: &SpeakerSettings, now: u32) -> Option<Arrival<'_>> {
-        let up = self.up.as_ref()?;
+        let up = self.up.as_ref().map(|up| (up.link, &up.negotiated, up.source));
+        let away = || self.away.as_ref().map(|away| (away.link, &away.negotiated, away.source));
+        let (link, negotiated, source) = up.or_else(away)?;
         Some(Arrival {
             peer,
-            source: up.source,
+            source,
             import: &self.import,
-            external: up.negotiated.ebgp,
+            external: negotiated.ebgp,
             neighbor: self.key.address,
-            own: [up.negotiated.local_asn, settings.asn],
+            own: [negotiated.local_asn, settings.asn],
             router_id: settings.router_id,
-            local: up.local(),
+            local: link.local.ip().to_canonical(),
             now,
         })
+    }
+
+    /// Families in which it has routes, or may have.
+    pub(super) fn families_with_routes(&self) -> FamilySet {
+        self.up.as_ref().map_or(self.stale.families(), |up| up.negotiated.families)
     }
 
     /// The key of its update group in a family, if the family is exchanged.
@@ -291,11 +313,19 @@ impl Speaker {
         self.shared.sources.peer_up(peer, facts);
         let Some(source) = self.shared.sources.intern(peer, PathId::NONE) else { return };
         let families = negotiated.families;
+        // As another kind of neighbour than before it had better start anew.
+        let same =
+            neighbour.away.take().is_none_or(|away| away.negotiated.remote_asn == negotiated.remote_asn);
+        let agreed = negotiated.restart.filter(|_| same);
+        let usual = GracefulRestart::USUAL.stale_time;
+        let stale_time = neighbour.config.graceful_restart.map_or(usual, |graceful| graceful.stale_time);
+        let gone = neighbour.stale.up(now, agreed.as_ref(), stale_time);
         neighbour.up = Some(Up { conn, link, negotiated, source, quiet: Quiet::new(now) });
         for state in &mut neighbour.families {
             state.end_of_rib = false;
             state.repeating = false;
         }
+        self.stale_gone(peer, gone);
         for family in families.iter() {
             if let Some(key) = self.group_key(peer, family) {
                 self.join_group(peer, family, key, None);
@@ -305,7 +335,14 @@ impl Speaker {
         self.review_convergence(now);
     }
 
-    pub(super) fn down(&mut self, now: Instant, peer: PeerIx, reason: DownReason, out: &mut Outbox<Output>) {
+    pub(super) fn down(
+        &mut self,
+        now: Instant,
+        peer: PeerIx,
+        reason: DownReason,
+        kept: Kept,
+        out: &mut Outbox<Output>,
+    ) {
         for family in Family::ALL {
             if let Some(moved) = self.leave_group(peer, family) {
                 for_family!(self, family, rib => rib.discard(moved, &mut self.shared));
@@ -314,10 +351,23 @@ impl Speaker {
         if let Some(neighbour) = self.peer_mut(peer)
             && let Some(up) = neighbour.up.take()
         {
-            // The routes count no more from this moment; the tables are rid of them slice by slice.
-            self.shared.sources.peer_lost(peer, FamilySet::EMPTY);
-            for family in up.negotiated.families.iter() {
-                for_family!(self, family, rib => rib.review.begin());
+            let stale_before = neighbour.stale.families();
+            let repeating = neighbour.families.map(|state| state.repeating);
+            neighbour.stale.down(now, kept);
+            if !kept.families.is_empty() {
+                tracing::info!(peer = %neighbour.key, families = %kept.families, time = ?kept.time, "routes are kept");
+                let Up { link, negotiated, source, .. } = up;
+                neighbour.away = Some(Away { link, negotiated, source });
+            }
+            // The routes count no more from this moment, but for those kept; the tables are rid of them slice by slice.
+            self.shared.sources.peer_lost(peer, kept.families);
+            for family in Family::ALL {
+                if !kept.families.contains(family)
+                    || stale_before.contains(family)
+                    || repeating[family.index()]
+                {
+                    for_family!(self, family, rib => rib.review.begin());
+                }
             }
         }
         self.tell(peer, PeerEventKind::Down(reason), out);
@@ -326,7 +376,7 @@ impl Speaker {
 
     /// Puts an established neighbour into the update group that it belongs to. `moved` is what it brings from another.
     fn join_group(&mut self, peer: PeerIx, family: Family, key: GroupKey, moved: Option<Moved>) {
-        let filter = self.policies.filter(&key.policy);
+        let filter = self.export_filter(&key.policy, family);
         let idle = self
             .peer(peer)
             .and_then(|neighbour| neighbour.up.as_ref())

@@ -59,8 +59,7 @@ impl Speaker {
         let view = UpdateView::parse(body, &up.negotiated)?;
         shared.stats.updates_in += 1;
         if let Some(family) = view.end_of_rib() {
-            neighbour.families[family.index()].end_of_rib = true;
-            self.review_convergence(now);
+            self.end_of_rib(now, peer, family);
             return Ok(());
         }
         let arrival = Arrival {

@@ -62,10 +62,10 @@ impl Speaker {
         neighbour.turn = neighbour.turn.wrapping_add(1);
         for n in 0..Family::COUNT {
             let family = Family::ALL[(n + usize::from(neighbour.turn)) % Family::COUNT];
+            let complete = self.loaded.is_some() && !self.deferred.contains(family);
             let Some(group) = neighbour.families[family.index()].group else { continue };
             while taken < max_bytes {
-                let loaded = self.loaded.is_some();
-                let next = for_family!(self, family, rib => rib.next(peer, group, loaded, &mut budget, &mut self.shared));
+                let next = for_family!(self, family, rib => rib.next(peer, group, complete, &mut budget, &mut self.shared));
                 match next {
                     Next::Updates(bytes, count) => {
                         taken += bytes.len();

@@ -27,6 +27,15 @@ pub struct SpeakerSettings {
     pub convergence_quiet: Duration,
     /// The longest that anything holds up `Converged`, counted from `Command::LoadingDone`.
     pub convergence_deadline: Duration,
+    /// This process took the place of one that neighbours may have had sessions with. They are told so (R bit) in the
+    /// first session of each, and routes are held back until they have told theirs (RFC 4724 section 4.1).
+    pub restarted: bool,
+    /// After a restart: how long routes are held back for neighbours that have not been up, counted from
+    /// `Command::LoadingDone`.
+    pub deferral_grace: Duration,
+    /// After a restart: the longest that routes are held back, counted from the first call. The
+    /// Selection_Deferral_Timer of RFC 4724.
+    pub selection_deferral: Duration,
 }
 
 impl SpeakerSettings {
@@ -42,6 +51,9 @@ impl SpeakerSettings {
             convergence_grace: Duration::from_secs(3),
             convergence_quiet: Duration::from_secs(3),
             convergence_deadline: Duration::from_secs(30),
+            restarted: false,
+            deferral_grace: Duration::from_secs(3),
+            selection_deferral: Duration::from_secs(30),
         }
     }
 }

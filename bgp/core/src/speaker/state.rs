@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use bgp_wire::{Asn, Family, Ipv4Prefix, Ipv6Prefix, RouterId};
+use bgp_wire::{Asn, Family, FamilySet, Ipv4Prefix, Ipv6Prefix, RouterId};
 use bytes::Bytes;
 
 use super::family::FamilyRib;
@@ -20,8 +20,14 @@ use crate::time::Instant;
 /// A BGP speaker. See the [module](super).
 pub struct Speaker {
     pub(super) settings: SpeakerSettings,
+    /// When the first call came.
+    pub(super) started: Option<Instant>,
     /// When all local routes were in.
     pub(super) loaded: Option<Instant>,
+    /// Families whose learnt routes wait for neighbours to be heard, after a restart.
+    pub(super) deferred: FamilySet,
+    /// The grace for neighbours that have not been up since the restart has passed.
+    pub(super) deferral_grace_over: bool,
     /// The grace for neighbours that have never been up has passed.
     pub(super) grace_over: bool,
     /// Neighbours that originations name, and in how many.
@@ -87,7 +93,10 @@ impl Speaker {
     pub fn new(settings: SpeakerSettings) -> Self {
         let seed = settings.seed;
         Self {
+            started: None,
             loaded: None,
+            deferred: if settings.restarted { FamilySet::ALL } else { FamilySet::EMPTY },
+            deferral_grace_over: false,
             grace_over: false,
             named: BTreeMap::new(),
             made: 0,
@@ -120,6 +129,7 @@ impl Speaker {
 
     /// Takes one input and appends what it leads to.
     pub fn handle(&mut self, now: Instant, input: Input<'_>, out: &mut Outbox<Output>) {
+        self.started.get_or_insert(now);
         match input {
             Input::Accepted { conn, link } => self.accepted(now, conn, link, out),
             Input::Connected { conn, link } => self.connected(now, conn, link, out),
@@ -146,16 +156,14 @@ impl Speaker {
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         let sessions = self.deadlines.first().map(|(at, _)| *at);
-        match (sessions, self.convergence_deadline()) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (one, other) => one.or(other),
-        }
+        [sessions, self.convergence_deadline(), self.deferral_deadline()].into_iter().flatten().min()
     }
 
     fn tick(&mut self, now: Instant, out: &mut Outbox<Output>) {
         while let Some(&(at, peer)) = self.deadlines.first()
             && at <= now
         {
+            self.expire_stale(now, peer);
             self.session(now, peer, session::Input::Tick, out);
             // A session whose deadline does not move must not hold up the others.
             if self.deadlines.first() == Some(&(at, peer)) {
@@ -226,7 +234,7 @@ impl Speaker {
                 }
                 session::Output::Up { conn, negotiated } => self.up(now, peer, conn, negotiated, out),
                 session::Output::Refresh(refresh) => self.refresh_heard(peer, refresh),
-                session::Output::Down(reason) => self.down(now, peer, reason, out),
+                session::Output::Down(reason, kept) => self.down(now, peer, reason, kept, out),
                 session::Output::Failed(reason) => self.tell(peer, PeerEventKind::Failed(reason), out),
             }
         }
@@ -237,7 +245,8 @@ impl Speaker {
     /// Notes a session's new state and deadline.
     fn note(&mut self, peer: PeerIx, out: &mut Outbox<Output>) {
         let Some(neighbour) = self.peers.get_mut(peer.index()).and_then(Option::as_deref_mut) else { return };
-        let deadline = neighbour.session.deadline();
+        let deadlines = [neighbour.session.deadline(), neighbour.stale.deadline()];
+        let deadline = deadlines.into_iter().flatten().min();
         if deadline != neighbour.deadline {
             if let Some(at) = neighbour.deadline {
                 self.deadlines.remove(&(at, peer));
@@ -262,10 +271,11 @@ impl Speaker {
 
     /// Ends a turn: wakes whoever has something to read now.
     pub(super) fn settle(&mut self, out: &mut Outbox<Output>) {
-        let loaded = self.loaded.is_some();
         let mut woken = std::mem::take(&mut self.woken);
-        self.v4.wake(&mut self.shared, loaded, &mut woken);
-        self.v6.wake(&mut self.shared, loaded, &mut woken);
+        for family in Family::ALL {
+            let complete = self.is_complete(family);
+            for_family!(self, family, rib => rib.wake(&mut self.shared, complete, &mut woken));
+        }
         for peer in woken.drain(..) {
             let conn = self.peer(peer).and_then(|neighbour| neighbour.up.as_ref()).map(|up| up.conn);
             if let Some(conn) = conn {

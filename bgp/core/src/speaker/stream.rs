@@ -74,7 +74,9 @@ impl Speaker {
         }
         let multipath = self.settings.multipath.max(1);
         for family in Family::ALL {
-            if let Some(reader) = &mut subscriber.readers[family.index()] {
+            if let Some(reader) = &mut subscriber.readers[family.index()]
+                && !self.deferred.contains(family)
+            {
                 for_family!(self, family, rib => rib.tell(reader, multipath, end, into, &mut self.shared));
             }
         }
@@ -103,12 +105,16 @@ impl Speaker {
     pub(super) fn wake_subscribers(&mut self, out: &mut Outbox<Output>) {
         for (at, subscriber) in self.subscribers.iter_mut().enumerate() {
             let Some(subscriber) = subscriber.as_mut().filter(|subscriber| subscriber.idle) else { continue };
-            let [v4, v6] = &subscriber.readers;
-            let [converged4, converged6] = self.converged;
-            let more = !subscriber.resynced
-                || !subscriber.replayed
-                || v4.as_ref().is_some_and(|reader| reader.has_events(&self.v4, converged4))
-                || v6.as_ref().is_some_and(|reader| reader.has_events(&self.v6, converged6));
+            let mut more = !subscriber.resynced;
+            let mut replaying = false;
+            for family in Family::ALL {
+                let Some(reader) = &subscriber.readers[family.index()] else { continue };
+                replaying |= reader.replay.is_some();
+                let converged = self.converged[family.index()];
+                more |= !self.deferred.contains(family)
+                    && for_family!(self, family, rib => reader.has_events(rib, converged));
+            }
+            more |= !subscriber.replayed && !replaying;
             if more {
                 subscriber.idle = false;
                 out.push(Output::RibReady(SubscriberId(at as u32)));

@@ -29,7 +29,7 @@ impl Peer {
                 Timer::IdleHold => self.open(now, out),
                 Timer::ConnectRetry => {
                     if self.dialling {
-                        self.report(now, false, DownReason::NotConnected(ConnectError::TimedOut), out);
+                        self.failed(now, DownReason::NotConnected(ConnectError::TimedOut), out);
                         self.cancel_connect(out);
                     }
                     self.connect(now, out);

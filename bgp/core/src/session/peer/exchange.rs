@@ -12,8 +12,9 @@ use crate::outbox::Outbox;
 use crate::peer_key::ConnId;
 use crate::session::collision::survivor;
 use crate::session::connection::{Agreed, Connection, Phase, Step};
+use crate::session::restart::{hard_reset, kept};
 use crate::session::timers::{PLACES, Place, Timer};
-use crate::session::{DownReason, LastError, Outgoing, Output};
+use crate::session::{DownReason, Kept, LastError, Outgoing, Output, StopReason};
 use crate::time::Instant;
 
 /// The whole message.
@@ -24,6 +25,9 @@ pub(super) const KEEPALIVE: [u8; 19] = {
     message[18] = 4;
     message
 };
+
+/// Connections of one collision reach their OPENs within this time of one another.
+const COLLISION: Duration = Duration::from_secs(5);
 
 /// Whether the state may have changed.
 #[derive(PartialEq, Eq)]
@@ -70,6 +74,19 @@ impl Peer {
     /// OpenSent becomes OpenConfirm, unless the connection loses to the other one.
     fn opened(&mut self, now: Instant, place: Place, agreed: Agreed, out: &mut Outbox<Output>) {
         let other = PLACES - 1 - place;
+        if self.conns[other].as_ref().is_some_and(Connection::is_established) {
+            if !self.supersedes(now, other, &agreed) {
+                // A collision after all.
+                self.probe(now, other, out);
+                self.lose_collision(place, out);
+                return;
+            }
+            // RFC 4724 section 5: without a word.
+            if let Some(old) = self.remove(other) {
+                out.push(Output::Close(old.id));
+                self.report(now, &old, DownReason::Replaced, out);
+            }
+        }
         // An OpenSent other one hasn't identified its neighbour yet, and may never; it is compared once it has.
         if self.conns[other].as_ref().is_some_and(|conn| conn.agreed().is_some()) {
             let ours = (self.settings.local_router_id, self.settings.local_asn);
@@ -87,6 +104,15 @@ impl Peer {
         self.timers.set(Timer::Hold(place), now + hold);
         self.timers.stop(Timer::ConnectRetry);
         self.send_keepalive(now, place, out);
+    }
+
+    /// Whether the neighbour has restarted, so that an OPEN on a new connection ends the session on the one at `place`
+    /// (RFC 4724 section 5). Its R bit says so; without that, a session that has stood for a while can't be one half of
+    /// a collision.
+    fn supersedes(&self, now: Instant, place: Place, new: &Agreed) -> bool {
+        let restarted = |agreed: &Agreed| agreed.negotiated.restart.is_some_and(|restart| restart.restarting);
+        let before = self.conns[place].as_ref().and_then(Connection::agreed).is_some_and(restarted);
+        (restarted(new) && !before) || now.saturating_since(self.since) >= COLLISION
     }
 
     /// OpenConfirm becomes Established, and the only one.
@@ -130,11 +156,11 @@ impl Peer {
         }
         let disagreement = reason.is_disagreement();
         let other_lives = self.conns.iter().any(Option::is_some);
-        if other_lives && !disagreement {
+        if other_lives && !disagreement && !conn.is_established() {
             // Most likely the neighbour has settled a collision its own way.
             self.connect_retry_counter = self.connect_retry_counter.saturating_add(1);
         } else {
-            self.report(now, conn.is_established(), reason, out);
+            self.report(now, &conn, reason, out);
         }
         if other_lives {
             if self.wants_connection() && !self.timers.is_running(Timer::ConnectRetry) {
@@ -171,19 +197,34 @@ impl Peer {
         self.conns[place].take()
     }
 
-    /// Tells and remembers what went wrong.
+    /// Tells and remembers why a connection ended.
     pub(super) fn report(
         &mut self,
         now: Instant,
-        was_up: bool,
+        conn: &Connection,
         reason: DownReason,
         out: &mut Outbox<Output>,
     ) {
+        if !conn.is_established() {
+            return self.failed(now, reason, out);
+        }
+        self.remember(now, &reason);
+        let restart = conn.agreed().and_then(|agreed| agreed.negotiated.restart);
+        let kept = restart.map_or(Kept::NOTHING, |restart| kept(&restart, &reason));
+        out.push(Output::Down(reason, kept));
+    }
+
+    /// Tells and remembers why there is no session.
+    pub(super) fn failed(&mut self, now: Instant, reason: DownReason, out: &mut Outbox<Output>) {
+        self.remember(now, &reason);
+        out.push(Output::Failed(reason));
+    }
+
+    fn remember(&mut self, now: Instant, reason: &DownReason) {
         if !matches!(reason, DownReason::Stopped(_)) {
             self.connect_retry_counter = self.connect_retry_counter.saturating_add(1);
             self.last_error = Some(LastError { at: now, reason: reason.clone() });
         }
-        out.push(if was_up { Output::Down(reason) } else { Output::Failed(reason) });
     }
 
     pub(super) fn send_keepalive(&mut self, now: Instant, place: Place, out: &mut Outbox<Output>) {
@@ -191,6 +232,28 @@ impl Peer {
         if let Some(conn) = &mut self.conns[place] {
             conn.last_sent = now;
             send(conn.id, MessageType::Keepalive, Bytes::from_static(&KEEPALIVE), out);
+        }
+    }
+
+    /// Says why we end a connection that was fine: nothing before a restart where the neighbour keeps our routes, and
+    /// so that it keeps none where it is not to.
+    pub(super) fn send_farewell(&self, conn: &Connection, reason: &StopReason, out: &mut Outbox<Output>) {
+        let restart =
+            conn.agreed().filter(|_| conn.is_established()).and_then(|agreed| agreed.negotiated.restart);
+        let (helps, notification) = restart
+            .map_or((false, false), |restart| (!restart.own_families.is_empty(), restart.notification));
+        let plain = reason.notification();
+        match reason {
+            StopReason::Restart(_) if helps => {}
+            // Without families of ours nothing is kept, but the N bit asks for it all the same.
+            StopReason::Shutdown(_) | StopReason::Deconfigured if notification => {
+                self.send_notification(conn, &hard_reset(&plain), out);
+            }
+            StopReason::Shutdown(_)
+            | StopReason::Deconfigured
+            | StopReason::Restart(_)
+            | StopReason::Reset(_)
+            | StopReason::ConfigurationChange => self.send_notification(conn, &plain, out),
         }
     }
 

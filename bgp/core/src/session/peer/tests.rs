@@ -20,7 +20,7 @@ use bytes::{Bytes, BytesMut};
 
 use super::exchange::{KEEPALIVE, encoded};
 use super::*;
-use crate::session::{CloseReason, ConnectError, HoldTime, IdleHold, Link, RemoteAsn};
+use crate::session::{CloseReason, ConnectError, GracefulRestart, HoldTime, IdleHold, Link, RemoteAsn};
 
 const OURS: RouterId = RouterId(0xc000_020a);
 const THEIRS: RouterId = RouterId(0xc000_0214);
@@ -50,6 +50,14 @@ fn open(edit: impl FnOnce(&mut Open)) -> Vec<u8> {
     let mut bytes = BytesMut::new();
     open.encode(&mut bytes).unwrap();
     bytes.to_vec()
+}
+
+/// The neighbour's OPEN with the graceful restart capability.
+fn restart_open(restarting: bool) -> Vec<u8> {
+    open(|open| {
+        let offer = GracefulRestart::USUAL.capability(settings().families, restarting, false);
+        open.capabilities.push(offer);
+    })
 }
 
 fn notification(code: u8, subcode: u8) -> Vec<u8> {
@@ -148,7 +156,7 @@ impl Bench {
                 | Output::CancelConnect
                 | Output::Deliver
                 | Output::Refresh(_)
-                | Output::Down(_)
+                | Output::Down(..)
                 | Output::Failed(_) => word(&output),
             })
             .collect();
@@ -174,7 +182,7 @@ fn word(output: &Output) -> String {
         Output::Up { .. } => "up".into(),
         Output::Deliver => "deliver".into(),
         Output::Refresh(_) => "refresh".into(),
-        Output::Down(_) => "down".into(),
+        Output::Down(..) => "down".into(),
         Output::Failed(_) => "failed".into(),
     }
 }

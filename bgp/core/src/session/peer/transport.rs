@@ -12,7 +12,7 @@ use super::{Admission, Peer, place_of};
 use crate::outbox::Outbox;
 use crate::peer_key::ConnId;
 use crate::session::connection::Connection;
-use crate::session::timers::Timer;
+use crate::session::timers::{Place, Timer};
 use crate::session::{ConnectError, Direction, DownReason, Link, Outgoing, Output};
 use crate::time::Instant;
 
@@ -32,16 +32,16 @@ impl Peer {
         }
         if let Some(up) =
             self.conns.iter().position(|conn| conn.as_ref().is_some_and(Connection::is_established))
+            && !self.hears_out(up)
         {
             // RFC 4271 section 6.8: a collision with an Established connection closes the new one. A neighbour that
-            // has lost its memory, though, will never answer on the old one; a KEEPALIVE makes its end say so now
-            // rather than after the hold time. Not more than one a second (RFC 4271 section 4.4), however many
-            // connections it opens: it may not be reading.
-            if self.conns[up].as_ref().is_some_and(|conn| now >= conn.last_sent + KEEPALIVE_PAUSE) {
-                self.send_keepalive(now, up, out);
-            }
+            // has lost its memory, though, will never answer on the old one.
+            self.probe(now, up, out);
             self.refuse(id, Reason::ConnectionCollision, out);
             return;
+        }
+        if self.conns[place].as_ref().is_some_and(Connection::is_established) {
+            self.change_places();
         }
         if self.conns[place].is_some() {
             // The neighbour opened a second one: it has given up the first.
@@ -50,7 +50,7 @@ impl Peer {
         if link.direction == Direction::Active {
             self.timers.stop(Timer::ConnectRetry);
         }
-        let open = self.our_open();
+        let open = self.our_open(now);
         let mut bytes = BytesMut::new();
         open.encode(&mut bytes).expect("a handful of short capabilities fits into an OPEN");
         let conn = Connection::new(id, link, open, now);
@@ -61,7 +61,7 @@ impl Peer {
 
     pub(super) fn connect_failed(&mut self, now: Instant, error: ConnectError, out: &mut Outbox<Output>) {
         if std::mem::replace(&mut self.dialling, false) {
-            self.report(now, false, DownReason::NotConnected(error), out);
+            self.failed(now, DownReason::NotConnected(error), out);
             if self.wants_connection() {
                 self.arm_connect_retry(now);
             }
@@ -94,7 +94,31 @@ impl Peer {
         out.push(Output::Close(id));
     }
 
-    fn our_open(&self) -> Open {
+    /// Finds out whether a connection still lives: a KEEPALIVE makes an end that has lost its memory say so now rather
+    /// than after the hold time. Not more than one a second (RFC 4271 section 4.4), however many connections the
+    /// neighbour opens: it may not be reading.
+    pub(super) fn probe(&mut self, now: Instant, place: Place, out: &mut Outbox<Output>) {
+        if self.conns[place].as_ref().is_some_and(|conn| now >= conn.last_sent + KEEPALIVE_PAUSE) {
+            self.send_keepalive(now, place, out);
+        }
+    }
+
+    /// Whether a connection beside the Established one at `place` is heard out: the neighbour may have restarted.
+    fn hears_out(&self, place: Place) -> bool {
+        let agreed = self.conns[place].as_ref().and_then(Connection::agreed);
+        agreed
+            .and_then(|agreed| agreed.negotiated.restart)
+            .is_some_and(|restart| !restart.families.is_empty())
+    }
+
+    /// Makes room for another connection of the same direction as the Established one, which needs its place no more.
+    fn change_places(&mut self) {
+        self.conns.swap(0, 1);
+        self.timers.swap(Timer::Hold(0), Timer::Hold(1));
+        self.timers.swap(Timer::Keepalive(0), Timer::Keepalive(1));
+    }
+
+    fn our_open(&self, now: Instant) -> Open {
         let settings = &self.settings;
         let mut capabilities: Vec<_> = settings.families.iter().map(Capability::family).collect();
         capabilities.extend([
@@ -109,6 +133,11 @@ impl Peer {
             let (v4, v6) = (Family::Ipv4Unicast, Family::Ipv6Unicast);
             let triple = ExtendedNextHop { afi: v4.afi(), safi: v4.safi().into(), next_hop_afi: v6.afi() };
             capabilities.push(Capability::ExtendedNextHop(vec![triple]));
+        }
+        if let Some(graceful) = &settings.graceful_restart {
+            let first = self.established_count == 0;
+            let restarted = first && now < self.restarted_until;
+            capabilities.push(graceful.capability(settings.families, restarted, first));
         }
         Open::new(settings.local_asn, settings.hold_time.secs(), settings.local_router_id, capabilities)
     }

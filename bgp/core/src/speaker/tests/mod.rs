@@ -7,6 +7,7 @@ mod capabilities;
 mod commands;
 mod exchange;
 mod property;
+mod restart;
 mod slow;
 mod stream;
 
@@ -24,7 +25,7 @@ use crate::outbox::Outbox;
 use crate::peer_key::{ConnId, InstanceName, PeerKey};
 use crate::query::{PeerStatus, RouteEntry, RouteQuery, RouteTable};
 use crate::rib::RibEvent;
-use crate::session::{CloseReason, ConnectError, Direction, Link, RemoteAsn, State};
+use crate::session::{CloseReason, ConnectError, Direction, GracefulRestart, Link, RemoteAsn, State};
 use crate::time::Instant;
 
 /// A speaker and the sockets it believes to have.
@@ -58,6 +59,8 @@ pub(super) struct World {
     /// Pairs of nodes that cannot reach one another.
     cut: Vec<(usize, usize)>,
     pub(super) pull_octets: usize,
+    /// What everyone offers of graceful restart.
+    pub(super) graceful_restart: Option<GracefulRestart>,
 }
 
 pub(super) fn nlri(text: &str) -> Nlri {
@@ -86,6 +89,7 @@ impl World {
             stalled: Vec::new(),
             cut: Vec::new(),
             pull_octets: 64 * 1024,
+            graceful_restart: None,
         }
     }
 
@@ -123,6 +127,7 @@ impl World {
     pub(super) fn config(&self, node: usize) -> PeerConfig {
         PeerConfig {
             families: FamilySet::ALL,
+            graceful_restart: self.graceful_restart,
             next_hop_v6: Some("2001:db8:ffff::1".parse().unwrap()),
             ..PeerConfig::new(RemoteAsn::Is(self.nodes[node].asn))
         }

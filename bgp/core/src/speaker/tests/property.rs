@@ -73,9 +73,15 @@ proptest! {
     fn in_the_end_all_tables_are_right(
         happenings in prop::collection::vec(happening(), 1..60),
         pull in prop_oneof![Just(1usize), Just(5_000), Just(100_000)],
+        graceful: bool,
     ) {
-        let mut world =
-            World::joined(&[65010, 65020, 65030, 65040, 65030], &[(0, 2), (1, 2), (3, 2), (4, 2)]);
+        let mut world = World::new(&[65010, 65020, 65030, 65040, 65030]);
+        world.graceful_restart = graceful.then_some(GracefulRestart::USUAL);
+        for node in [0, 1, 3, 4] {
+            world.join(node, 2);
+        }
+        world.load();
+        world.settle();
         world.pull_octets = pull;
         let mut said = [BTreeMap::new(), BTreeMap::new()];
         let mut kept = quarter(0);

@@ -23,6 +23,7 @@ enum Step {
 #[derive(Copy, Clone, Debug)]
 enum Message {
     Open(u32),
+    RestartOpen(bool),
     Keepalive,
     Update,
     Refresh,
@@ -33,6 +34,7 @@ enum Message {
 fn step() -> impl Strategy<Value = Step> {
     let message = prop_oneof![
         3 => (1_u32..4).prop_map(Message::Open),
+        3 => any::<bool>().prop_map(Message::RestartOpen),
         4 => Just(Message::Keepalive),
         1 => Just(Message::Update),
         1 => Just(Message::Refresh),
@@ -73,7 +75,7 @@ impl Surroundings {
                     assert!(self.alive.contains(&conn) && self.up.replace(conn).is_none());
                     assert_eq!(self.alive.len(), 1, "no other connection");
                 }
-                Output::Down(_) => assert!(self.up.take().is_some()),
+                Output::Down(..) => assert!(self.up.take().is_some()),
                 Output::Deliver | Output::Refresh(_) => assert!(self.up.is_some()),
                 Output::Failed(_) => {}
             }
@@ -108,6 +110,7 @@ fn take(bench: &mut Bench, around: &mut Surroundings, step: Step) {
         Step::Receive(back, message) => {
             let bytes = match message {
                 Message::Open(id) => open(|open| open.router_id = RouterId(OURS.0 + id - 2)),
+                Message::RestartOpen(restarting) => restart_open(restarting),
                 Message::Keepalive => KEEPALIVE.to_vec(),
                 Message::Update => update(),
                 Message::Refresh => route_refresh(),
@@ -134,8 +137,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 250, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn outputs_make_sense_whatever_goes_in(steps in prop::collection::vec(step(), 1..80)) {
-        let mut bench = Bench::new(settings());
+    fn outputs_make_sense_whatever_goes_in(
+        steps in prop::collection::vec(step(), 1..80),
+        graceful: bool,
+    ) {
+        let graceful_restart = graceful.then_some(GracefulRestart::USUAL);
+        let mut bench = Bench::new(PeerSettings { graceful_restart, ..settings() });
         let mut around = Surroundings::default();
         for step in steps {
             take(&mut bench, &mut around, step);

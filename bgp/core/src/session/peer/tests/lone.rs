@@ -488,3 +488,102 @@ fn reasons_are_said_in_words() {
     let refused = DownReason::NotConnected(ConnectError::Remote(std::io::ErrorKind::ConnectionRefused));
     assert_eq!(refused.to_string(), "can't connect: connection refused");
 }
+
+// ---- graceful restart (RFC 4724 section 5, RFC 8538) ----
+
+fn graceful() -> PeerSettings {
+    PeerSettings { graceful_restart: Some(GracefulRestart::USUAL), ..settings() }
+}
+
+fn established(settings: PeerSettings, restarting: bool) -> Bench {
+    let mut bench = Bench::new(settings);
+    bench.input(Input::Start);
+    bench.input(Input::Connected(OUT, link(Direction::Active)));
+    bench.receive(OUT, &restart_open(restarting));
+    bench.receive(OUT, &KEEPALIVE);
+    assert_eq!(bench.peer.state(), State::Established);
+    bench.out = Outbox::new();
+    bench
+}
+
+#[test]
+fn a_restarted_neighbour_replaces_its_session_without_a_notification() {
+    for direction in [Direction::Passive, Direction::Active] {
+        let mut bench = established(graceful(), false);
+        if direction == Direction::Active {
+            // The session may as well be one that the neighbour opened.
+            bench.peer.conns.swap(0, 1);
+            bench.peer.timers.swap(Timer::Hold(0), Timer::Hold(1));
+            bench.peer.timers.swap(Timer::Keepalive(0), Timer::Keepalive(1));
+        }
+        bench.input(Input::Connected(IN, link(Direction::Passive)));
+        assert_eq!((bench.said().as_str(), bench.peer.state()), ("OPEN", State::Established));
+        bench.receive(IN, &restart_open(true));
+        assert_eq!(bench.said_on(), format!("close {OUT}, down, KEEPALIVE {IN}"));
+        assert_eq!(bench.peer.state(), State::OpenConfirm);
+        bench.receive(IN, &KEEPALIVE);
+        assert_eq!(bench.said_on(), format!("up {IN}"));
+        bench.pass(secs(200));
+        assert!(bench.said().contains("4/0, close, down"), "its timers run");
+    }
+}
+
+#[test]
+fn a_neighbour_without_restart_bit_replaces_only_a_session_that_stands() {
+    for (restarting, before, pass, replaces) in [
+        (false, false, 1, false),
+        (false, false, 6, true),
+        (true, true, 1, false),
+        (true, true, 6, true),
+        (true, false, 1, true),
+    ] {
+        let mut bench = established(graceful(), before);
+        bench.pass(secs(pass));
+        bench.input(Input::Connected(IN, link(Direction::Passive)));
+        bench.out = Outbox::new();
+        bench.receive(IN, &restart_open(restarting));
+        let said = bench.said_on();
+        if replaces {
+            assert_eq!(said, format!("close {OUT}, down, KEEPALIVE {IN}"));
+        } else {
+            assert_eq!(said, format!("KEEPALIVE {OUT}, 6/7 {IN}, close {IN}"), "a collision");
+            assert_eq!(bench.peer.state(), State::Established);
+        }
+    }
+}
+
+#[test]
+fn a_connection_beside_an_established_one_harms_nobody_until_its_open() {
+    let mut bench = established(graceful(), false);
+    bench.input(Input::Connected(IN, link(Direction::Passive)));
+    bench.out = Outbox::new();
+    bench.receive(IN, &open(|open| open.router_id = RouterId(0)));
+    assert_eq!(bench.said_on(), format!("2/3 {IN}, close {IN}, failed"));
+    assert_eq!(bench.peer.state(), State::Established);
+    // And the end of the old one is no loss of the new one.
+    bench.input(Input::Connected(IN, link(Direction::Passive)));
+    bench.out = Outbox::new();
+    bench.input(Input::Closed(OUT, CloseReason::EndOfStream));
+    assert_eq!(bench.said_on(), format!("close {OUT}, down"));
+    assert_eq!(bench.peer.state(), State::OpenSent);
+    bench.receive(IN, &restart_open(false));
+    bench.receive(IN, &KEEPALIVE);
+    assert_eq!(bench.peer.state(), State::Established);
+}
+
+#[test]
+fn a_stop_for_a_restart_is_silent_only_where_routes_are_kept() {
+    let stop = |mut bench: Bench, why| {
+        bench.input(Input::Stop(why));
+        bench.said()
+    };
+    let why = || StopReason::Restart("".into());
+    assert_eq!(stop(established(graceful(), false), why()), "close, down");
+    assert_eq!(stop(established(settings(), false), why()), "6/2, close, down");
+    assert_eq!(stop(Bench::at(State::Established, graceful()), why()), "6/2, close, down");
+    assert_eq!(stop(Bench::at(State::OpenSent, graceful()), why()), "6/2, close, failed");
+    let shut = StopReason::Shutdown("".into());
+    assert_eq!(stop(established(graceful(), false), shut), "6/9 0602, close, down");
+    assert_eq!(stop(established(graceful(), false), StopReason::Deconfigured), "6/9 0603, close, down");
+    assert_eq!(stop(established(graceful(), false), StopReason::ConfigurationChange), "6/6, close, down");
+}

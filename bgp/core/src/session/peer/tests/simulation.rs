@@ -43,6 +43,7 @@ impl Sim {
             let (asn, other) = (65001 + side as u32, 65002 - side as u32);
             let settings = PeerSettings {
                 hold_time: HoldTime::new(9).unwrap(),
+                graceful_restart: (seed % 2 == 1).then_some(GracefulRestart::USUAL),
                 ..PeerSettings::new(Asn(asn), RemoteAsn::Is(Asn(other)), RouterId(ids[side]))
             };
             Peer::new(settings, seed.wrapping_mul(2) + side as u64)
@@ -120,7 +121,7 @@ impl Sim {
                     self.travel(wire, 1 - side, Event::Closes(there));
                 }
                 Output::Up { .. } => self.established[side] += 1,
-                Output::Down(_) => self.established[side] -= 1,
+                Output::Down(..) => self.established[side] -= 1,
                 Output::Failed(_) => {}
                 Output::Deliver | Output::Refresh(_) => panic!("nobody sent that"),
             }
@@ -199,6 +200,7 @@ impl Sim {
     fn crash(&mut self, side: usize, seed: u64) {
         let settings = self.peers[side].settings().clone();
         self.peers[side] = Peer::new(settings, seed);
+        self.peers[side].restarted(self.now + secs(120));
         self.established[side] = 0;
         self.attempt[side] = None;
         self.queue.retain(|_, (to, _)| *to != side);
