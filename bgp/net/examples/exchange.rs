@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 
-use bgp_core::command::{Command, Origination, PeerConfig};
+use bgp_core::command::{Command, Origination, PeerConfig, StopMode};
 use bgp_core::peer_key::{InstanceName, PeerKey};
 use bgp_core::rib::RibEvent;
 use bgp_core::session::RemoteAsn;
@@ -47,7 +47,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         for event in changes.take(100).await? {
             println!("{event:?}");
             if matches!(event, RibEvent::Change(_)) {
-                speaker_a.shutdown("that's all").await;
+                speaker_a.shutdown(StopMode::Notify("that's all".into())).await;
                 return Ok(());
             }
         }

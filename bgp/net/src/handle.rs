@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::net::SocketAddr;
 
-use bgp_core::command::{Applied, Command, Refusal};
+use bgp_core::command::{Applied, Command, Refusal, StopMode};
 use bgp_core::peer_key::{InstanceName, PeerKey};
 use bgp_core::query::{PeerStatus, QueryError, RouteCursor, RouteEntry, RoutePage, RouteQuery};
 use bgp_core::rib::RibEvent;
@@ -63,7 +63,7 @@ pub(crate) enum Request {
     Take(SubscriberId, usize, oneshot::Sender<Vec<RibEvent>>),
     Listen(Vec<SocketAddr>),
     Listeners(oneshot::Sender<Vec<ListenerStatus>>),
-    Shutdown(String, oneshot::Sender<Stopped>),
+    Shutdown(StopMode, oneshot::Sender<Stopped>),
 }
 
 impl fmt::Debug for Request {
@@ -225,11 +225,11 @@ impl Handle {
         self.request(Request::Listeners).await
     }
 
-    /// Ends every session with Cease, Administrative Shutdown and this text, lets the last bytes leave (for at most two
-    /// seconds) and stops the speaker.
-    pub async fn shutdown(&self, text: &str) {
+    /// Ends every session in this way, lets the last bytes leave (for at most two seconds) and stops the speaker. A text
+    /// that is too long is cut.
+    pub async fn shutdown(&self, mode: StopMode) {
         // An error means that it has stopped already.
-        let _ = self.request(|answer| Request::Shutdown(text.to_owned(), answer)).await;
+        let _ = self.request(|answer| Request::Shutdown(mode, answer)).await;
     }
 
     async fn request<T>(&self, make: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, Stopped> {

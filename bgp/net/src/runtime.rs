@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use bgp_core::command::{Applied, Command, Refusal};
+use bgp_core::command::{Applied, Command, Refusal, StopMode};
 use bgp_core::outbox::Outbox;
-use bgp_core::peer_key::{ConnId, PeerKey};
+use bgp_core::peer_key::ConnId;
 use bgp_core::rib::RibEvent;
 use bgp_core::session::{ConnectError, Direction, Link};
 use bgp_core::speaker::{Input, Output, Speaker, SpeakerSettings, SubscriberId};
@@ -156,7 +156,7 @@ impl Runtime {
                 Some(event) = self.outlet.events.recv() => self.event(event),
                 request = self.requests.requests.recv(), if self.shutdown.is_none() => match request {
                     Some(request) => self.request(request),
-                    None => self.begin_shutdown("", None),
+                    None => self.begin_shutdown(StopMode::Notify(String::new()), None),
                 },
                 Some(inbound) = self.outlet.inbound.recv() => self.inbound(inbound),
                 () = &mut sleep, if deadline.is_some() => {}
@@ -375,7 +375,7 @@ impl Runtime {
                     let _ = reply.send(statuses);
                 });
             }
-            Request::Shutdown(text, reply) => self.begin_shutdown(&text, Some(reply)),
+            Request::Shutdown(mode, reply) => self.begin_shutdown(mode, Some(reply)),
         }
     }
 
@@ -472,21 +472,21 @@ impl Runtime {
         }
     }
 
-    fn begin_shutdown(&mut self, text: &str, reply: Option<oneshot::Sender<Stopped>>) {
+    fn begin_shutdown(&mut self, mut mode: StopMode, reply: Option<oneshot::Sender<Stopped>>) {
         let until = time::Instant::now() + CLOSE_DEADLINE;
         self.shutdown = Some(Shutdown { until, _reply: reply });
         self.requests.requests.close();
         self.commands = None;
         self.listeners.clear();
         self.attempts.clear();
-        let text = &text[..text.floor_char_boundary(bgp_wire::Notification::MAX_TEXT)];
-        let peers: Vec<PeerKey> =
-            self.speaker.peers(self.clock.now()).into_iter().map(|peer| peer.key).collect();
-        for peer in peers {
-            let command = Command::DisablePeer(peer, text.to_owned());
-            // The peer is there; that it may be disabled already is fine.
-            let _ = self.speaker.command(self.clock.now(), command, &mut self.out);
+        match &mut mode {
+            StopMode::Graceful(text) | StopMode::Notify(text) => {
+                text.truncate(text.floor_char_boundary(bgp_wire::Notification::MAX_TEXT));
+            }
+            StopMode::Destroy => {}
         }
+        // Nothing is left to refuse.
+        let _ = self.speaker.command(self.clock.now(), Command::Stop(mode), &mut self.out);
         self.carry_out();
     }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use bgp_core::command::{Applied, Clear, Command, Origination, PeerConfig};
+use bgp_core::command::{Applied, Clear, Command, Origination, PeerConfig, StopMode};
 use bgp_core::peer_key::{InstanceName, PeerKey};
 use bgp_core::query::{PeerStatus, RouteQuery, RouteTable};
 use bgp_core::rib::RibEvent;
@@ -184,7 +184,7 @@ async fn two_speakers_exchange_routes() {
     at_b.until("routes at b again", |best| best.len() == 3).await;
     at_a.until("routes at a again", |best| best.len() == 3).await;
     for node in [a, b] {
-        soon("shutdown", node.handle.shutdown("bye")).await;
+        soon("shutdown", node.handle.shutdown(StopMode::Notify("bye".into()))).await;
         assert!(node.handle.peers().await.is_err());
     }
 }
@@ -210,7 +210,7 @@ async fn a_large_table_arrives_whole_while_the_other_way_is_busy_too() {
     })
     .await;
     at_b.until("table at b again", |best| best.len() == 40_000).await;
-    soon("shutdown", a.handle.shutdown("")).await;
+    soon("shutdown", a.handle.shutdown(StopMode::Notify("".into()))).await;
     at_b.until("own routes at b", |best| best.len() == 20_000).await;
 }
 
@@ -226,7 +226,7 @@ async fn a_passive_speaker_is_found_and_a_stranger_is_not_let_in() {
     b.established(&a).await;
     // The neighbour vanishes and another takes its address: it's let in again at once.
     let address = a.address;
-    soon("shutdown", a.handle.shutdown("")).await;
+    soon("shutdown", a.handle.shutdown(StopMode::Notify("".into()))).await;
     let a = Node::start_at(65001, address).await;
     a.join(&b).await;
     a.established(&b).await;
