@@ -389,7 +389,9 @@ impl Engine {
             Forwarding::Unknown => false,
         };
         if in_sync && complete {
-            self.speaker.open_peers();
+            // What VPP has kept it goes on forwarding by, whatever this agent did meanwhile.
+            let kept = self.vpp.as_ref().is_some_and(VppPlan::was_ours);
+            self.speaker.open_peers(if kept { FamilySet::ALL } else { FamilySet::EMPTY });
         }
         if let Some(conditions) = self.speaker.take_conditions() {
             let key = (Origin::Speaker, Arc::from("refusals"));

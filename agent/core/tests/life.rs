@@ -10,6 +10,7 @@ use agent_core::event::VppEvent;
 use agent_core::model::{Affinity, BgpConfig, BgpConfigName, Encapsulation, Node, NodeName, PeerPort, Pool};
 use agent_core::plan::{VppAction, VppFailure, VppState};
 use agent_core::{Change, Event, Forwarding};
+use bgp_core::FamilySet;
 use bgp_core::command::Command;
 use bgp_core::time::Instant;
 use world::{Best, ME, World};
@@ -227,4 +228,33 @@ fn where_to_listen_follows_the_configuration_and_the_node() {
     assert_eq!(listen(&world), ["192.0.2.77:179", "[::]:179"], "a family without address has the wildcard");
     world.node(ME, None);
     assert_eq!(listen(&world), Vec::<String>::new());
+}
+
+/// The F bits of RFC 4724, of the sessions that are told last.
+#[test]
+fn peers_hear_whether_vpp_has_kept_what_an_earlier_run_wrote() {
+    let mut world = world();
+    let node_b = Node { ipv4: Some("192.0.2.2/24".parse().unwrap()), ..Node::default() };
+    world.node("node-b", Some(node_b));
+    world.route("203.0.113.0/24", via(&["192.0.2.2"]));
+    world.settle();
+    let told = |world: &World| {
+        world.commands.iter().rev().find_map(|command| match command {
+            Command::PutPeer(_, config) => Some(config.graceful_restart.unwrap().forwarding),
+            _ => None,
+        })
+    };
+    let start = |world: &mut World| {
+        world.restart_agent();
+        world.commands.clear();
+        world.connect();
+        world.list();
+        world.settle();
+    };
+    assert_eq!(told(&world), Some(FamilySet::EMPTY), "VPP was new");
+    start(&mut world);
+    assert_eq!(told(&world), Some(FamilySet::ALL), "VPP has gone on");
+    world.restart_vpp();
+    start(&mut world);
+    assert_eq!(told(&world), Some(FamilySet::EMPTY), "VPP has lost everything");
 }

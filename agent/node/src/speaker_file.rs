@@ -15,8 +15,9 @@ use std::path::PathBuf;
 use bgp_core::command::{Command, Origination, PeerConfig};
 use bgp_core::peer_key::PeerKey;
 use bgp_core::policy::{PolicyDef, PolicyName, PrefixRange, SetName};
+use bgp_core::session::{GracefulRestart, RestartTime};
 use bgp_wire::attr::{Community, LargeCommunity};
-use bgp_wire::{Asn, Nlri, RouterId};
+use bgp_wire::{Asn, FamilySet, Nlri, RouterId};
 
 use crate::yaml::{Fields, Flaw, Flaws, Item, Line, Mistake, documents};
 
@@ -29,6 +30,8 @@ pub(crate) struct SpeakerFile {
     pub(crate) router_id: RouterId,
     /// `listen`.
     pub(crate) listen: Vec<SocketAddr>,
+    /// `graceful-restart`, as every neighbour gets it.
+    pub(crate) graceful_restart: Option<GracefulRestart>,
     /// `api`.
     pub(crate) api: Option<PathBuf>,
     /// `neighbors`, those without a mistake.
@@ -98,9 +101,10 @@ impl SpeakerFile {
                 ("enforce-first-as", "false", "leave it false"),
                 ("multipath", "1", "leave it 1"),
                 ("cluster-id", "", "route reflection comes later; leave it out"),
-                ("graceful-restart", "", "leave it out"),
             ],
         );
+
+        let graceful_restart = fields.take("graceful-restart").map(|item| decode_graceful_restart(&item));
 
         let sets = policy::decode_sets(fields.take("sets"));
         let mut policies = BTreeMap::new();
@@ -108,7 +112,12 @@ impl SpeakerFile {
             policies.extend(policy::decode_policy(&item, &sets).map(|def| (PolicyName::new(name), def)));
         }
         let originations = decode_originations(fields.take("originate"));
-        let known = neighbor::Known { asn: asn.unwrap_or_default(), require_policy, policies: &policies };
+        let known = neighbor::Known {
+            asn: asn.unwrap_or_default(),
+            require_policy,
+            graceful_restart,
+            policies: &policies,
+        };
         let (mut peers, mut refused) = (BTreeMap::new(), Vec::new());
         for item in fields.take("neighbors").map(|item| item.list()).unwrap_or_default() {
             // A list of its own, so that its mistakes stop nobody else.
@@ -134,7 +143,18 @@ impl SpeakerFile {
         }
         let (asn, router_id) = (asn?, router_id?);
         let prefix_sets = sets.prefixes;
-        Some(Self { asn, router_id, listen, api, peers, refused, originations, prefix_sets, policies })
+        Some(Self {
+            asn,
+            router_id,
+            listen,
+            graceful_restart,
+            api,
+            peers,
+            refused,
+            originations,
+            prefix_sets,
+            policies,
+        })
     }
 
     /// The commands that bring a speaker from what an older file said to what this one says, in an order in which each
@@ -174,6 +194,7 @@ impl SpeakerFile {
             asn: Asn::ZERO,
             router_id: RouterId(0),
             listen: Vec::new(),
+            graceful_restart: None,
             api: None,
             peers: BTreeMap::new(),
             refused: Vec::new(),
@@ -250,6 +271,24 @@ fn metric(item: &Item<'_>) -> Option<u32> {
 
 fn prefix(item: &Item<'_>) -> Option<Nlri> {
     item.parse("a prefix such as 203.0.113.0/24 without host bits")
+}
+
+/// `graceful-restart: { restart-time, forwarding-preserved }`. What is wrong in it is noted, and the usual taken.
+fn decode_graceful_restart(item: &Item<'_>) -> GracefulRestart {
+    let mut graceful = GracefulRestart::USUAL;
+    let Some(mut fields) = item.fields() else { return graceful };
+    if let Some(item) = fields.take("restart-time") {
+        let wanted = "seconds, 1 to 4095";
+        let time = item
+            .parse_with(wanted, |text| text.parse().ok().filter(|secs| *secs > 0).and_then(RestartTime::new));
+        graceful.restart_time = time.unwrap_or(graceful.restart_time);
+    }
+    if fields.take("forwarding-preserved").and_then(|item| item.boolean()) == Some(true) {
+        graceful.forwarding = FamilySet::ALL;
+    }
+    later(&mut fields, &[("long-lived-stale-time", "0", "leave it out")]);
+    fields.finish();
+    graceful
 }
 
 /// Keys that a later release serves: known, and refused unless they say what is the case anyway.

@@ -13,7 +13,7 @@ use super::actual;
 use super::audit::{Audit, Audits, Before};
 use super::backoff::pause;
 use super::diff::{Step, object_step, route_step};
-use super::operation::{OpId, VppAction, VppFailure, VppOp};
+use super::operation::{OpId, TUNNEL_TAG, VppAction, VppFailure, VppOp};
 use super::order::Rank;
 use crate::desired::{Actual, IpipKey, ObjectKey, SetId, State, Store, VppKey};
 use crate::effects::VppEdit;
@@ -41,6 +41,9 @@ pub(crate) struct VppPlan {
     may_delete: bool,
     /// A dump has been merged and not everything it asked for has been done.
     replaying: bool,
+    /// Whether VPP already had our FIB source or a tunnel of ours when it was first read: it keeps them until it
+    /// restarts.
+    was_ours: Option<bool>,
     /// Interfaces as last seen, among which the uplink is looked for.
     interfaces: Vec<Interface>,
     /// Interfaces that were seen while a dump was out: they are newer than those of the dump.
@@ -78,6 +81,7 @@ impl VppPlan {
             next_op: 0,
             may_delete: false,
             replaying: false,
+            was_ours: None,
             interfaces: Vec::new(),
             newer: None,
             audits: Audits::new(audit),
@@ -210,6 +214,8 @@ impl VppPlan {
     }
 
     fn dumped(&mut self, now: Instant, dump: &Dump) {
+        let tagged = dump.interfaces.iter().any(|interface| interface.tag.starts_with(TUNNEL_TAG));
+        self.was_ours.get_or_insert(tagged || dump.fib_source.is_some());
         let newer = self.newer.take();
         let before = Before::of(&self.store);
         self.clear_work();
@@ -539,6 +545,11 @@ impl VppPlan {
     fn op_id(&mut self) -> OpId {
         self.next_op += 1;
         OpId(self.next_op)
+    }
+
+    /// Whether VPP, when it was first read, had been written by an earlier run of this agent.
+    pub(crate) fn was_ours(&self) -> bool {
+        self.was_ours == Some(true)
     }
 
     /// True once after a dump, when everything that it asked for has been done or has failed.

@@ -16,7 +16,7 @@ use crate::effects::BgpEdit;
 use crate::model::{Condition, ObjectRef};
 use ipnet::IpNet;
 
-use bgp_core::{Family, Nlri};
+use bgp_core::{Family, FamilySet, Nlri};
 
 /// Order of commands. What goes, goes after everything that came, in the reverse order.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,6 +63,8 @@ pub(crate) struct SpeakerPlan {
     peer: bool,
     /// How many peers are wanted that speak each family.
     peers: [usize; Family::COUNT],
+    /// Families whose forwarding outlived the restart of this agent.
+    forwarding: FamilySet,
 }
 
 impl SpeakerPlan {
@@ -94,9 +96,11 @@ impl SpeakerPlan {
         }
     }
 
-    /// Opens the gate of peers, for good.
-    pub(crate) fn open_peers(&mut self) {
+    /// Opens the gate of peers, for good. They are told in which families forwarding outlived the restart of this agent
+    /// (RFC 4724, the F bits).
+    pub(crate) fn open_peers(&mut self, forwarding: FamilySet) {
         if !std::mem::replace(&mut self.peer, true) {
+            self.forwarding = forwarding;
             self.edit(std::iter::once(BgpEdit::Put(BgpObject::Loaded)));
             self.touch_all(|key| matches!(key, BgpKey::Peer(_)));
         }
@@ -159,7 +163,12 @@ impl SpeakerPlan {
                 self.forget_if_unused(&key);
                 continue;
             }
-            let Some(command) = command(&key, wanted.as_deref()) else { continue };
+            let Some(mut command) = command(&key, wanted.as_deref()) else { continue };
+            if let Command::PutPeer(_, config) = &mut command
+                && let Some(graceful) = &mut config.graceful_restart
+            {
+                graceful.forwarding = self.forwarding;
+            }
             entry.state = State::InFlight;
             self.next_op += 1;
             let id = OpId(self.next_op);

@@ -19,7 +19,7 @@ use agent_core::{Change, Config, Engine, Event};
 use bgp_core::command::{Applied, Command};
 use bgp_core::rib::{AttrId, AttrStore, NextHopSet, RibChange, RibEvent};
 use bgp_core::time::Instant;
-use bgp_core::{Asn, Family, NextHop, Nlri};
+use bgp_core::{Asn, Family, FamilySet, NextHop, Nlri};
 use ipnet::IpNet;
 pub use vpp::Vpp;
 
@@ -297,8 +297,14 @@ impl World {
         self.vpp.execute(action)
     }
 
-    fn obey(&mut self, command: Command) -> Applied {
+    fn obey(&mut self, mut command: Command) -> Applied {
         self.commands.push(command.clone());
+        // What forwarding outlived is part of the way, not of where it ends.
+        if let Command::PutPeer(_, config) = &mut command
+            && let Some(graceful) = &mut config.graceful_restart
+        {
+            graceful.forwarding = FamilySet::EMPTY;
+        }
         let key = match &command {
             Command::PutPeer(key, _) | Command::DeletePeer(key) => format!("peer {key}"),
             Command::PutOrigination(nlri, _) | Command::DeleteOrigination(nlri) => {

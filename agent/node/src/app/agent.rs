@@ -2,10 +2,11 @@
 //!
 //! Start: settings → inspection socket → watcher of the folder → speaker → connection to VPP. Sessions open once the
 //! first complete picture is there. Nothing waits for VPP: while it is away, sessions and queries go on. Stop:
-//! requests to VPP finish and VPP is taken leave of, sessions end with Cease; what VPP holds stays.
+//! requests to VPP finish and VPP is taken leave of, sessions end silently where the neighbour keeps our routes (graceful
+//! restart) and with Cease elsewhere; what VPP holds stays.
 
 use std::net::Ipv4Addr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +14,7 @@ use std::time::Duration;
 use agent_core::config::{BgpMode, Config, VppConfig};
 use agent_core::model::{DEFAULT_ASN, NodeName};
 use bgp_core::RouterId;
+use bgp_core::command::StopMode;
 use bgp_core::peer_key::InstanceName;
 use bgp_core::speaker::SpeakerSettings;
 use bgp_net::NetSettings;
@@ -85,7 +87,8 @@ async fn serve_node(file: Option<PathBuf>, mut settings: Settings, log: LogContr
 
     // Number and identifier are told by the engine before any session opens.
     let identity = RouterId::from(config.router_id.unwrap_or(config.fallback_router_id));
-    let speaker = match bgp_net::spawn(speaker_settings(identity), NetSettings::default()) {
+    let restarted = was_running(&settings.state);
+    let speaker = match bgp_net::spawn(speaker_settings(identity, restarted), NetSettings::default()) {
         Ok(speaker) => speaker,
         Err(error) => {
             tracing::error!(%error, "cannot start the speaker");
@@ -129,7 +132,7 @@ async fn serve_node(file: Option<PathBuf>, mut settings: Settings, log: LogContr
     tracing::info!("stopping");
     let farewell = async {
         // Both at once; each has its own limit below two seconds.
-        tokio::join!(engine.close(), speaker.shutdown("the agent is stopping"));
+        tokio::join!(engine.close(), speaker.shutdown(StopMode::Graceful("the agent is stopping".into())));
     };
     let _ = std::fs::remove_file(&settings.api);
     tokio::select! {
@@ -146,12 +149,24 @@ async fn serve_node(file: Option<PathBuf>, mut settings: Settings, log: LogContr
 /// traffic lost.
 const SWEEP_AFTER: Duration = Duration::from_secs(120);
 
-fn speaker_settings(identity: RouterId) -> SpeakerSettings {
+fn speaker_settings(identity: RouterId, restarted: bool) -> SpeakerSettings {
     SpeakerSettings {
         convergence_grace: SWEEP_AFTER,
         convergence_deadline: SWEEP_AFTER,
+        restarted,
         ..SpeakerSettings::new(InstanceName::new("node"), DEFAULT_ASN, identity, super::seed())
     }
+}
+
+/// Whether an agent ran here before, as the folder of state tells; from now on it does. However that one ended, its
+/// neighbours may still hold its routes and must learn that it is back.
+fn was_running(state: &Path) -> bool {
+    let mark = state.join("was-running");
+    let was = mark.exists();
+    if !was && let Err(error) = std::fs::write(&mark, "") {
+        tracing::warn!(file = %mark.display(), %error, "the next start will not know that it is a restart");
+    }
+    was
 }
 
 fn engine_config(settings: &Settings) -> Config {
@@ -212,9 +227,18 @@ mod tests {
 
     #[test]
     fn a_neighbour_that_takes_its_time_loses_no_routes() {
-        let settings = speaker_settings(RouterId(1));
+        let settings = speaker_settings(RouterId(1), false);
         let times = [settings.convergence_grace, settings.convergence_deadline];
         assert!(times.iter().all(|time| *time >= Duration::from_secs(90)), "{times:?}");
+    }
+
+    #[test]
+    fn a_second_start_is_a_restart() {
+        let state = std::env::temp_dir().join(format!("peregrine-was-running-{}", std::process::id()));
+        std::fs::create_dir_all(&state).unwrap();
+        assert_eq!((was_running(&state), was_running(&state)), (false, true));
+        std::fs::remove_dir_all(&state).unwrap();
+        assert!(!was_running(&state), "without a folder there is no memory");
     }
 
     #[test]

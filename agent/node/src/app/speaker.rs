@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use bgp_core::command::{Applied, Command};
+use bgp_core::command::{Applied, Command, StopMode};
 use bgp_core::peer_key::InstanceName;
 use bgp_core::speaker::SpeakerSettings;
 use bgp_net::{Handle, NetSettings, Stopped};
@@ -54,6 +54,10 @@ async fn serve_speaker(path: PathBuf, mut file: SpeakerFile) -> ExitCode {
     };
     let settings =
         SpeakerSettings::new(InstanceName::new("speaker"), file.asn, file.router_id, super::seed());
+    // Nobody tells whether another process was here before. Where forwarding outlives us it may have been so, and
+    // neighbours that knew none are not harmed by the thought; elsewhere there is nothing to wait for.
+    let restarted = file.graceful_restart.is_some_and(|graceful| !graceful.forwarding.is_empty());
+    let settings = SpeakerSettings { restarted, ..settings };
     let speaker = match bgp_net::spawn(settings, NetSettings { listen: file.listen.clone() }) {
         Ok(speaker) => speaker,
         Err(error) => {
@@ -110,7 +114,7 @@ async fn serve_speaker(path: PathBuf, mut file: SpeakerFile) -> ExitCode {
         let _ = std::fs::remove_file(api);
     }
     tokio::select! {
-        () = speaker.shutdown("the speaker is stopping") => ExitCode::SUCCESS,
+        () = speaker.shutdown(StopMode::Graceful("the speaker is stopping".into())) => ExitCode::SUCCESS,
         () = signals.stop_again() => ExitCode::FAILURE,
     }
 }
@@ -158,5 +162,6 @@ fn name(command: &Command) -> String {
         Command::ClearPeer(key, _) => format!("clear {key}"),
         Command::DisablePeer(key, _) => format!("disable {key}"),
         Command::EnablePeer(key) => format!("enable {key}"),
+        Command::Stop(_) => "stop".into(),
     }
 }

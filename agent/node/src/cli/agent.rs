@@ -7,8 +7,9 @@ use clap::Args;
 
 /// The node agent: watches the datastore, speaks BGP, programs VPP. Stays in the foreground.
 ///
-/// SIGTERM and SIGINT stop it gracefully: sessions end with Cease, VPP keeps what it holds. SIGHUP reads the settings
-/// again; the log level changes live, the rest with the next start.
+/// SIGTERM and SIGINT stop it gracefully: neighbors keep our routes where graceful restart is agreed, other sessions
+/// end with Cease, VPP keeps what it holds. SIGHUP reads the settings again; the log level changes live, the rest with
+/// the next start.
 #[derive(Debug, Args)]
 #[command(after_long_help = crate::env::help())]
 pub(super) struct Arguments {

@@ -13,6 +13,9 @@ const EXAMPLE: &str = r#"The file, with everything that this release knows:
   router-id: 192.0.2.1                # required
   listen: ["192.0.2.1:179", "[2001:db8::1]:179"]
   require-policy: true                # an external neighbor without a policy exchanges nothing (RFC 8212)
+  # neighbors keep our routes while we restart, and we theirs; off when left out. Set forwarding-preserved only where
+  # something goes on forwarding without us; each start counts as a restart then
+  graceful-restart: { restart-time: 120, forwarding-preserved: false }
   api: /run/peregrine.sock            # for `peregrine peers --socket` and the like
   neighbors:
     - address: 192.0.2.2
@@ -48,8 +51,8 @@ A mistake in a neighbor stops that neighbor only; `peregrine peers` lists it wit
 
 /// The BGP speaker alone, from a file of its own. Stays in the foreground.
 ///
-/// SIGTERM and SIGINT stop it gracefully: sessions end with Cease. SIGHUP reads the file again and touches only what
-/// changed; a file with a mistake changes nothing.
+/// SIGTERM and SIGINT stop it gracefully: neighbors keep our routes where graceful restart is agreed, other sessions
+/// end with Cease. SIGHUP reads the file again and touches only what changed; a file with a mistake changes nothing.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLE)]
 pub(super) struct Arguments {

@@ -6,7 +6,7 @@ use std::num::NonZeroU16;
 use bgp_core::command::{NextHopMode, PeerConfig, Policy};
 use bgp_core::peer_key::{BGP_PORT, PeerKey};
 use bgp_core::policy::{PolicyDef, PolicyName};
-use bgp_core::session::{HoldTime, RemoteAsn};
+use bgp_core::session::{GracefulRestart, HoldTime, RemoteAsn};
 use bgp_wire::{Asn, FamilySet};
 
 use super::{asn, later};
@@ -18,6 +18,8 @@ pub(super) struct Known<'a> {
     pub(super) asn: Asn,
     /// An external neighbour without a policy exchanges nothing (RFC 8212).
     pub(super) require_policy: bool,
+    /// Graceful restart.
+    pub(super) graceful_restart: Option<GracefulRestart>,
     /// The policies of the file.
     pub(super) policies: &'a BTreeMap<PolicyName, PolicyDef>,
 }
@@ -50,6 +52,7 @@ fn decode_fields(
         _ => asn(&item).map(RemoteAsn::Is),
     });
     let mut config = PeerConfig::new(remote.unwrap_or(RemoteAsn::External));
+    config.graceful_restart = known.graceful_restart;
     if let Some(item) = fields.take("description") {
         config.description = item.text().unwrap_or_default().to_owned();
     }

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use bgp_core::command::{NextHopMode, Policy};
 use bgp_core::policy::{Act, Condition, Default as Otherwise, Flow, StatementDef};
-use bgp_core::session::{HoldTime, RemoteAsn};
+use bgp_core::session::{GracefulRestart, HoldTime, RemoteAsn, RestartTime};
 use bgp_wire::{Family, FamilySet};
 
 use super::*;
@@ -105,6 +105,30 @@ fn the_whole_file() {
         default: Otherwise::Reject,
     };
     assert_eq!(file.policies[&"POLICY".into()], policy);
+}
+
+#[test]
+fn graceful_restart_is_for_every_neighbour() {
+    let rest = "neighbors: [{ address: 192.0.2.2, asn: 65010 }]\n";
+    let of = |keys: &str| {
+        let file = parse(&format!("{keys}{rest}"));
+        file.peers[&"192.0.2.2".parse().unwrap()].graceful_restart
+    };
+    assert_eq!(of(""), None);
+    assert_eq!(of("graceful-restart: {}\n"), Some(GracefulRestart::USUAL));
+    let kept = GracefulRestart {
+        restart_time: RestartTime::new(60).unwrap(),
+        forwarding: FamilySet::ALL,
+        ..GracefulRestart::USUAL
+    };
+    let keys =
+        "graceful-restart: { restart-time: 60, forwarding-preserved: true, long-lived-stale-time: 0 }\n";
+    assert_eq!(of(keys), Some(kept));
+    for (wrong, field) in [("restart-time: 4096", "restart-time"), ("long-lived-stale-time: 9", "long-lived")]
+    {
+        let flaws = flaws(&format!("graceful-restart: {{ {wrong} }}\n{rest}"));
+        assert!(flaws.len() == 1 && flaws[0].contains(field), "{flaws:?}");
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::num::NonZeroU16;
 use bgp_core::command::{NextHopMode, PeerConfig, Policy};
 use bgp_core::peer_key::PeerKey;
 use bgp_core::policy::PolicyName;
-use bgp_core::session::RemoteAsn;
+use bgp_core::session::{GracefulRestart, RemoteAsn, RestartTime};
 use bgp_core::{Asn, FamilySet};
 
 use super::Cluster;
@@ -246,6 +246,11 @@ fn claim(wanted: Wanted<'_>, cluster: &Cluster) -> Option<Claim> {
     config.families = FamilySet::only(family);
     config.keepalive = spec.and_then(|spec| spec.keepalive_time).and_then(whole_seconds);
     config.passive = wanted.passive;
+    let restart = spec.and_then(|spec| spec.max_restart_time).and_then(restart_time);
+    config.graceful_restart = Some(GracefulRestart {
+        restart_time: restart.unwrap_or(RestartTime::USUAL),
+        ..GracefulRestart::USUAL
+    });
     config.local_address = wanted.local;
     config.multihop_ttl = external.then_some(MULTIHOP_TTL);
     config.import = Policy::Accept;
@@ -267,6 +272,12 @@ fn claim(wanted: Wanted<'_>, cluster: &Cluster) -> Option<Claim> {
 fn whole_seconds(time: std::time::Duration) -> Option<NonZeroU16> {
     let rounded = time.as_secs() + u64::from(time.subsec_millis() >= 500);
     NonZeroU16::new(u16::try_from(rounded).ok().filter(|secs| *secs <= 90)?)
+}
+
+/// A restart time as a session can have it, rounded up.
+fn restart_time(time: std::time::Duration) -> Option<RestartTime> {
+    let secs = time.as_secs() + u64::from(time.subsec_nanos() > 0);
+    u16::try_from(secs).ok().and_then(RestartTime::new)
 }
 
 /// Collects what is wrong with one object.
@@ -382,8 +393,12 @@ impl Problems {
                 "remove numAllowedLocalASNumbers",
             );
         }
-        if spec.max_restart_time.is_some() {
-            self.warning("spec.maxRestartTime", "graceful restart is not supported yet", "");
+        if spec.max_restart_time.is_some_and(|time| restart_time(time).is_none()) {
+            self.warning(
+                "spec.maxRestartTime",
+                format!("more than {} s does not fit; the usual time is used", RestartTime::MAX.secs()),
+                "set a shorter time",
+            );
         }
     }
 }

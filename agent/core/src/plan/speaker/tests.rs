@@ -8,7 +8,7 @@ use bgp_core::Asn;
 use bgp_core::command::{Origination, PeerConfig, Policy};
 use bgp_core::peer_key::PeerKey;
 use bgp_core::policy::{Default as Otherwise, PolicyDef, PolicyName, SetName};
-use bgp_core::session::RemoteAsn;
+use bgp_core::session::{GracefulRestart, RemoteAsn};
 
 use super::*;
 
@@ -96,7 +96,7 @@ impl Speaker {
 fn opened() -> SpeakerPlan {
     let mut plan = SpeakerPlan::default();
     plan.set_originate(true);
-    plan.open_peers();
+    plan.open_peers(FamilySet::EMPTY);
     plan
 }
 
@@ -123,13 +123,29 @@ fn commands_leave_in_the_order_of_their_ranks_and_go_in_reverse() {
 }
 
 #[test]
+fn peers_are_told_in_which_families_forwarding_outlived_the_restart() {
+    for kept in [FamilySet::EMPTY, FamilySet::ALL] {
+        let (mut plan, mut speaker) = (SpeakerPlan::default(), Speaker::default());
+        let mut config = PeerConfig::new(RemoteAsn::Is(Asn(65001)));
+        config.graceful_restart = Some(GracefulRestart::USUAL);
+        let tor = ObjectRef::new("BGPPeer", "tor");
+        plan.edit(std::iter::once(BgpEdit::Put(BgpObject::Peer(peer_key(), Box::new(config), tor))));
+        plan.open_peers(kept);
+        assert_eq!(speaker.run(&mut plan), ["LoadingDone", "PutPeer"]);
+        assert_eq!(speaker.peers[&peer_key()].graceful_restart.unwrap().forwarding, kept);
+        plan.open_peers(FamilySet::EMPTY);
+        assert_eq!(speaker.run(&mut plan), [""; 0], "told once");
+    }
+}
+
+#[test]
 fn gates_hold_back_and_take_back() {
     let (mut plan, mut speaker) = (SpeakerPlan::default(), Speaker::default());
     plan.edit([peer("p"), origination(), policy("p")].into_iter());
     assert_eq!(speaker.run(&mut plan), ["PutPolicy"]);
     plan.set_originate(true);
     assert_eq!(speaker.run(&mut plan), ["PutOrigination"]);
-    plan.open_peers();
+    plan.open_peers(FamilySet::EMPTY);
     assert_eq!(speaker.run(&mut plan), ["LoadingDone", "PutPeer"]);
     plan.set_originate(false);
     assert_eq!(speaker.run(&mut plan), ["DeleteOrigination"]);

@@ -1,5 +1,6 @@
 //! A neighbour, as JSON.
 
+use bgp_core::FamilySet;
 use bgp_core::query::{FamilyStatus, PeerStatus};
 use bgp_core::session::State;
 use serde::{Deserialize, Serialize};
@@ -95,9 +96,36 @@ pub(crate) struct PeerFamily {
 pub(crate) struct GracefulRestart {
     /// Whether it is offered.
     pub(crate) enabled: bool,
-    /// The restart time.
+    /// The restart time offered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) restart_time_seconds: Option<u16>,
+    /// The restart time that the neighbour asks for, while established.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) peer_restart_time_seconds: Option<u16>,
+    /// Families whose routes the neighbour gets kept over a restart, while established.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) peer_families: Vec<String>,
+    /// Families whose routes are kept though the neighbour went away, or were and have not all been said again.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) stale_families: Vec<String>,
+    /// How much longer they are kept at the most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) stale_seconds: Option<u64>,
+}
+
+impl From<&PeerStatus> for GracefulRestart {
+    fn from(status: &PeerStatus) -> Self {
+        let names = |families: FamilySet| families.iter().map(|family| family.to_string()).collect();
+        let agreed = status.restart_agreed;
+        Self {
+            enabled: status.graceful_restart.is_some(),
+            restart_time_seconds: status.graceful_restart.map(|graceful| graceful.restart_time.secs()),
+            peer_restart_time_seconds: agreed.map(|agreed| agreed.time),
+            peer_families: agreed.map(|agreed| names(agreed.families)).unwrap_or_default(),
+            stale_families: names(status.stale),
+            stale_seconds: status.stale_for.map(|time| time.as_secs()),
+        }
+    }
 }
 
 /// A capability as on the wire.
@@ -115,6 +143,12 @@ impl From<&PeerStatus> for Peer {
             (false, true, _) => Some("administratively stopped".to_owned()),
             (false, false, Some(error)) => Some(error.clone()),
             (false, false, None) => Some("no session yet".to_owned()),
+        };
+        let reason = match (reason, status.stale_for) {
+            (Some(reason), Some(time)) => {
+                Some(format!("{reason}; its routes are kept for up to {} s", time.as_secs()))
+            }
+            (reason, _) => reason,
         };
         let capabilities = |list: &[Vec<u8>]| {
             list.iter().map(|tlv| Capability { capabilities: base64(tlv) }).collect::<Vec<_>>()
@@ -138,7 +172,7 @@ impl From<&PeerStatus> for Peer {
             applied_hold_time_seconds: status.applied_hold_time,
             applied_keep_alive_time_seconds: status.applied_keepalive,
             ebgp_multihop_ttl: status.multihop_ttl,
-            graceful_restart: GracefulRestart::default(),
+            graceful_restart: GracefulRestart::from(status),
             tcp_password_enabled: false,
             router_id: status.remote_router_id.map(|id| id.to_string()),
             local_address: status.local_address.map(|address| address.to_string()),

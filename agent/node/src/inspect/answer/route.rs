@@ -58,6 +58,9 @@ pub(crate) struct Path {
     /// Communities of all three kinds, as they are written.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) communities: Vec<String>,
+    /// Kept for a neighbour that went away, or came back and has not said it again.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) stale: bool,
     /// Why it may not become the best one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) rejected: Option<String>,
@@ -135,6 +138,7 @@ impl Path {
             med: set.med(),
             local_pref: set.local_pref(),
             communities,
+            stale: path.stale,
             rejected: rejected.map(str::to_owned),
         }
     }
