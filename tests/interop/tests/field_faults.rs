@@ -1,5 +1,5 @@
-//! What went wrong in other speakers in the field, said to ours over a real session: fourteen messages and three
-//! sequences of events.
+//! What went wrong in other speakers in the field, said to ours over a real session: fourteen messages and four
+//! sequences of events. Two more, F15 and F16, are tests of `bgp-core`, as they are about time.
 //!
 //! Every case has a neighbour of its own that first announces 203.0.113.0/24 and 198.51.100.0/24. A bystander is
 //! Established all the time and must not notice.
@@ -207,6 +207,51 @@ fn f10_f11_odd_capabilities() {
         raw.establish(&hex("ffffffffffffffffffffffffffffffff00390104fdfc005ac00002141c0206010400010001020202000206 41040000fdfc0206450400010103"));
         raw.say(&hex("ffffffffffffffffffffffffffffffff003702000000144001010040020602010000fdfc400304c00002140000000118cb007100000002"));
         assert_eq!(raw.farewell(), Some((3, 10, vec![])));
+    });
+}
+
+#[test]
+fn f17_a_restarted_neighbour_connects_anew() {
+    /// Graceful restart for 120 s with the N bit, IPv4 and IPv6 with F bits.
+    const OPEN_G: &str = "ffffffffffffffffffffffffffffffff00470104fdfc005ac00002142a0206010400010001020601040002000102020200020641040000fdfc020c400a40780001018000020180";
+    if !available("interop field faults, F17", &[IP]) {
+        return;
+    }
+    Lab::run(|lab| {
+        let neighbours = neighbour(101, ASN, "") + &neighbour(102, 65030, "");
+        let file = format!("graceful-restart: {{ restart-time: 60 }}\nneighbors:\n{neighbours}");
+        let speaker = Speaker::start(lab, [101, 102], &file);
+        let mut receiver = Raw::connect(peer(102), socket());
+        receiver.establish(&raw::open(65030, 0, peer(102)));
+        let mut old = Raw::connect(peer(101), socket());
+        old.establish(&hex(OPEN_G));
+        old.say(&hex(BASE));
+        let (faulty, other) = ((Ipv4Addr::new(203, 0, 113, 0), 24), (Ipv4Addr::new(198, 51, 100, 0), 24));
+        let mut announced = Vec::new();
+        while !(announced.contains(&faulty) && announced.contains(&other)) {
+            announced.extend(told(&receiver.hear()).into_iter().flat_map(|(_, announced)| announced));
+        }
+
+        // The restarted one has the R bit, and says one of the two routes again.
+        let mut new = Raw::connect(peer(101), socket());
+        new.establish(&hex(&OPEN_G.replace("400a4078", "400ac078")));
+        assert_eq!(old.farewell(), None, "closed without a word");
+        speaker.await_state(101, "established");
+        let stale = || speaker.neighbour(101)["graceful-restart"]["stale-families"].clone();
+        assert_eq!(stale(), serde_json::json!(["ipv4-unicast", "ipv6-unicast"]));
+        assert!(speaker.heard(101, FAULTY).is_some() && speaker.heard(101, OTHER).is_some());
+        new.say(&raw::update(&[], &raw::usual(&[ASN], Ipv4Addr::new(192, 0, 2, 20)), &[faulty]));
+        new.say(&raw::update(&[], &[], &[]));
+        loop {
+            let Some((withdrawn, announced)) = told(&receiver.hear()) else { continue };
+            assert!(!withdrawn.contains(&faulty) && announced.is_empty(), "what was said again is touched");
+            if withdrawn == [other] {
+                break;
+            }
+        }
+        assert_eq!(stale(), serde_json::json!(["ipv6-unicast"]), "its End-of-RIB is still to come");
+        assert!(speaker.heard(101, FAULTY).is_some() && speaker.heard(101, OTHER).is_none());
+        assert!(new.is_open() && receiver.is_open());
     });
 }
 

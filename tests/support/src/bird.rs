@@ -23,13 +23,30 @@ impl Bird {
     #[must_use]
     #[track_caller]
     pub fn start(host: &Host, config: &str) -> Self {
+        Self::start_as(host, config, &[])
+    }
+
+    /// The same after a restart that was to be graceful: BIRD says so to its neighbours.
+    ///
+    /// # Panics
+    ///
+    /// When it does not come up.
+    #[must_use]
+    #[track_caller]
+    pub fn recover(host: &Host, config: &str) -> Self {
+        Self::start_as(host, config, &["-R"])
+    }
+
+    #[track_caller]
+    fn start_as(host: &Host, config: &str, more: &[&str]) -> Self {
         let dir = host.dir();
         fs::write(dir.join("bird.conf"), config).expect("the host's folder is ours");
         // The socket outlives a SIGKILL; an old one would look like readiness.
         let _ = fs::remove_file(dir.join("bird.ctl"));
         let path = |file: &str| dir.join(file).to_string_lossy().into_owned();
         let (conf, ctl, pid) = (path("bird.conf"), path("bird.ctl"), path("bird.pid"));
-        let process = host.spawn("bird", &["bird", "-f", "-c", &conf, "-s", &ctl, "-P", &pid]);
+        let argv = ["bird", "-f", "-c", &conf, "-s", &ctl, "-P", &pid];
+        let process = host.spawn("bird", &[&argv, more].concat());
         let mut bird = Self { host: host.clone(), process };
         wait::until("BIRD answers on its control socket", || {
             assert!(bird.process.ended().is_none(), "BIRD ended: {}", bird.process.log());
@@ -96,6 +113,21 @@ impl Bird {
                 Err(text) => Err(text),
             }
         });
+    }
+
+    /// How many withdrawals BIRD has had in the named protocol since its session came up.
+    ///
+    /// # Panics
+    ///
+    /// When BIRD does not tell.
+    #[must_use]
+    pub fn withdrawals(&self, protocol: &str) -> u64 {
+        let answer = self.ask(&format!("show protocols all {protocol}"));
+        let counts = answer.lines().filter_map(|line| line.trim().strip_prefix("Import withdraws:"));
+        let counts: Vec<u64> =
+            counts.filter_map(|rest| rest.split_whitespace().next()?.parse().ok()).collect();
+        assert!(!counts.is_empty(), "no counters of {protocol}: {answer}");
+        counts.iter().sum()
     }
 
     /// Replaces the configuration and has BIRD read it.
