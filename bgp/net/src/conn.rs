@@ -36,9 +36,9 @@ use crate::event::{Event, Inbound, Inlet};
 /// How long the last bytes may take to leave, and the neighbour to say goodbye.
 pub(crate) const CLOSE_DEADLINE: Duration = Duration::from_secs(2);
 
-/// The longest message that any session allows, as longer ones (RFC 8654) are not offered. A neighbour that announces one
-/// hears so at once, not when the last octet of it has come.
-const MAX_MESSAGE: usize = bgp_wire::MAX_LEN;
+/// The longest message that any session allows (RFC 8654). The reader does not know what this one agreed on; the speaker
+/// does, and refuses a longer one when it has come whole.
+const MAX_MESSAGE: usize = bgp_wire::EXTENDED_MAX_LEN;
 
 /// How many chunks go to the kernel in one call.
 const SLICES: usize = 16;

@@ -39,7 +39,9 @@ pub use attr::next_hop::NextHop;
 pub use capability::{Capability, Role};
 pub use error::{AttrFault, AttrProblem, Consequence, Fault, WireError};
 pub use family::{Family, FamilySet};
-pub use frame::{Frame, HEADER_LEN, MAX_LEN, MessageType, Whole, split_message, whole_messages};
+pub use frame::{
+    EXTENDED_MAX_LEN, Frame, HEADER_LEN, MAX_LEN, MessageType, Whole, split_message, whole_messages,
+};
 pub use message::{Message, parse_message};
 pub use negotiated::Negotiated;
 pub use nlri::{Ipv4Prefix, Ipv6Prefix, Nlri, NlriKey, PathId, Prefixes};
