@@ -9,14 +9,16 @@
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::num::NonZeroU16;
+use std::num::{NonZeroU8, NonZeroU16};
 use std::time::Duration;
 
 use bgp_wire::{Asn, FamilySet, Nlri, RouterId};
+use ipnet::IpNet;
 
-use crate::peer_key::PeerKey;
+use crate::peer_key::{InterfaceName, PeerKey};
 use crate::policy::{PolicyDef, PolicyMistake, PolicyName, PrefixRange, SetName};
 use crate::rib::NextHopState;
+use crate::secret::Secret;
 use crate::session::{GracefulRestart, HoldTime, IdleHold, PeerSettings, RemoteAsn, SettingsError};
 
 /// One request to the speaker.
@@ -26,6 +28,12 @@ pub enum Command {
     PutPeer(PeerKey, PeerConfig),
     /// A neighbour shall not exist. Its session ends with Cease / Peer De-configured.
     DeletePeer(PeerKey),
+    /// Whoever connects from an address of this prefix shall be a neighbour (a *dynamic* one), unless one is configured
+    /// at that address. Of several such prefixes the longest counts.
+    PutPeerRange(IpNet, PeerRange),
+    /// Nobody shall be a neighbour merely for being in this prefix. Sessions of its dynamic neighbours end with Cease /
+    /// Peer De-configured.
+    DeletePeerRange(IpNet),
     /// This prefix shall be originated here.
     PutOrigination(Nlri, Origination),
     /// This prefix shall not be originated here.
@@ -118,8 +126,18 @@ pub struct PeerConfig {
     pub graceful_restart: Option<GracefulRestart>,
     /// Our end of the connection. *Reset.*
     pub local_address: Option<IpAddr>,
+    /// Our port when we connect; any where absent. *Reset.*
+    pub local_port: Option<NonZeroU16>,
+    /// The interface that the connection must use, whatever routes say. *Reset.*
+    pub device: Option<InterfaceName>,
     /// TTL of an eBGP session that is more than one hop away; absent means directly connected. *Reset.*
     pub multihop_ttl: Option<u8>,
+    /// TTL security (RFC 5082): the neighbour is at most so many hops away. What is sent has TTL 255, whatever
+    /// `multihop_ttl` says, and what arrives with less than 256 minus this is not heard. *Reset.*
+    pub ttl_security: Option<NonZeroU8>,
+    /// Segments are signed with this key (RFC 2385), and unsigned ones are not heard. Changing it resets this session
+    /// once and no other; neighbours at one address, whatever their ports, should have the same. *Reset.*
+    pub password: Option<Secret>,
     /// What happens to routes on the way in. *Refresh.*
     pub import: Policy,
     /// What happens to routes on the way out. *Refresh.*
@@ -154,7 +172,11 @@ impl PeerConfig {
             passive: usual.passive,
             graceful_restart: usual.graceful_restart,
             local_address: None,
+            local_port: None,
+            device: None,
             multihop_ttl: None,
+            ttl_security: None,
+            password: None,
             import: Policy::Accept,
             export: Policy::Accept,
             next_hop: NextHopMode::Default,
@@ -162,6 +184,16 @@ impl PeerConfig {
             next_hop_v6: None,
             description: String::new(),
         }
+    }
+
+    /// Whether connections would look different with `new`.
+    pub(crate) fn has_other_transport(&self, new: &Self) -> bool {
+        self.local_address != new.local_address
+            || self.local_port != new.local_port
+            || self.device != new.device
+            || self.multihop_ttl != new.multihop_ttl
+            || self.ttl_security != new.ttl_security
+            || self.password != new.password
     }
 
     /// What the session is told.
@@ -180,6 +212,26 @@ impl PeerConfig {
             passive: self.passive,
             graceful_restart: self.graceful_restart,
         }
+    }
+}
+
+/// A prefix whose addresses are welcome as neighbours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerRange {
+    /// What each of them is to be like. They are passive, whatever this says: nobody can connect to a prefix.
+    pub config: PeerConfig,
+    /// How many there may be at once. *Live.*
+    pub limit: u32,
+}
+
+impl PeerRange {
+    /// How many dynamic neighbours a prefix may have where nothing else is said.
+    pub const USUAL_LIMIT: u32 = 100;
+
+    /// A prefix with the usual limit.
+    #[must_use]
+    pub const fn new(config: PeerConfig) -> Self {
+        Self { config, limit: Self::USUAL_LIMIT }
     }
 }
 
@@ -275,6 +327,9 @@ pub enum Refusal {
     /// The neighbour's address cannot be that of a neighbour (unspecified, multicast, broadcast).
     #[error("{0} cannot be a neighbour's address")]
     PeerAddress(IpAddr),
+    /// The prefix has host bits, or holds no address of a neighbour.
+    #[error("{0} cannot be a prefix of neighbours' addresses")]
+    PeerRange(IpNet),
     /// What the session would be told makes no sense.
     #[error(transparent)]
     Settings(#[from] SettingsError),
@@ -297,6 +352,14 @@ pub enum Refusal {
         policy: PolicyName,
         /// The first peer that names it.
         peer: PeerKey,
+    },
+    /// The policy is in use.
+    #[error("policy {policy} is used by the dynamic peers of {prefix}")]
+    PolicyInUseByRange {
+        /// The policy that was to go.
+        policy: PolicyName,
+        /// The first prefix whose neighbours have it.
+        prefix: IpNet,
     },
     /// The set is in use.
     #[error("set {set} is used by policy {policy}")]

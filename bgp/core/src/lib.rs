@@ -14,6 +14,7 @@ pub mod peer_key;
 pub mod policy;
 pub mod query;
 pub mod rib;
+pub mod secret;
 pub mod session;
 pub mod speaker;
 pub mod stats;

@@ -167,6 +167,39 @@ impl FromStr for PeerKey {
     }
 }
 
+/// The name of a network interface as Linux takes it: 1 to 15 octets, without a slash or white space.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InterfaceName(Arc<str>);
+
+impl InterfaceName {
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for InterfaceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The text can't be the name of an interface.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not the name of an interface (1 to 15 octets, no slash, no white space)")]
+pub struct ParseInterfaceNameError;
+
+impl FromStr for InterfaceName {
+    type Err = ParseInterfaceNameError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let fits = (1..=15).contains(&text.len()) && !matches!(text, "." | "..");
+        let odd = |c: char| c == '/' || c == ':' || c.is_whitespace() || c.is_control();
+        if fits && !text.contains(odd) { Ok(Self(text.into())) } else { Err(ParseInterfaceNameError) }
+    }
+}
+
 /// A dense number for a neighbour inside one speaker; reused after the neighbour is gone.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PeerIx(pub u32);
@@ -251,6 +284,16 @@ mod tests {
     fn mapped_addresses_are_one_neighbour() {
         let mapped: IpAddr = "::ffff:192.0.2.1".parse().unwrap();
         assert_eq!(PeerKey::new(mapped), PeerKey::new("192.0.2.1".parse().unwrap()));
+    }
+
+    #[test]
+    fn names_of_interfaces_are_those_that_linux_takes() {
+        for text in ["eth0", "a", "br-0123456789ab"] {
+            assert_eq!(text.parse::<InterfaceName>().unwrap().as_str(), text);
+        }
+        for text in ["", "sixteen-octets-x", "a/b", "a b", "..", "a\0b"] {
+            assert_eq!(text.parse::<InterfaceName>(), Err(ParseInterfaceNameError), "{text}");
+        }
     }
 
     #[test]

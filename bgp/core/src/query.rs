@@ -62,6 +62,12 @@ pub struct PeerStatus {
     pub stale: FamilySet,
     /// How long they are kept at the most, from now.
     pub stale_for: Option<Duration>,
+    /// Hops of TTL security (RFC 5082), where it is on.
+    pub ttl_security: Option<std::num::NonZeroU8>,
+    /// Whether segments are signed (RFC 2385).
+    pub has_password: bool,
+    /// The prefix that made it a neighbour; absent for one that is configured itself.
+    pub range: Option<ipnet::IpNet>,
     /// Capabilities we offered, each a whole TLV as on the wire.
     pub local_capabilities: Vec<Vec<u8>>,
     /// Capabilities the neighbour offered, each a whole TLV as on the wire.

@@ -13,11 +13,13 @@
 //! [`spawn`] gives a speaker a thread with a runtime of its own, which is how all of BGP stays on one core and out of the
 //! way of everything else; [`task`] is for embedders that have a runtime.
 //!
-//! *Absent on purpose:* any decision about BGP; passwords and TTL security, which come with `auth.rs`.
+//! *Absent on purpose:* any decision about BGP.
 
+mod auth;
 mod buffer;
 mod conn;
 mod dial;
+mod doors;
 mod event;
 mod farewell;
 mod handle;

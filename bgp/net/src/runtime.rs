@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use bgp_core::command::{Applied, Command, Refusal, StopMode};
@@ -22,11 +23,13 @@ use tokio::time::{self, sleep_until};
 
 use crate::conn::{CLOSE_DEADLINE, ConnHandle};
 use crate::dial::{self, Attempt};
+use crate::doors::Doors;
 use crate::event::{Event, INBOUND, Inbound, Inlet, Outlet, queues};
 use crate::farewell::Farewells;
 use crate::handle::{Request, Requests, Stopped};
 use crate::listen::{Listener, ListenerState};
 use crate::reading::Reading;
+use crate::{auth, socket};
 
 /// How long one kind of work may keep the others waiting.
 const SLICE: Duration = Duration::from_millis(2);
@@ -60,6 +63,9 @@ struct Runtime {
     listeners: Vec<Listener>,
     accepted: u64,
     farewells: Farewells,
+    /// Who may connect, and the version of the speaker's list that says so.
+    doors: Doors,
+    doors_version: u64,
     inlet: Inlet,
     outlet: Outlet,
     requests: Requests,
@@ -115,6 +121,8 @@ impl Runtime {
             listeners: Vec::new(),
             accepted: 0,
             farewells: Farewells::default(),
+            doors: Doors::default(),
+            doors_version: 0,
             inlet,
             outlet,
             requests,
@@ -261,6 +269,15 @@ impl Runtime {
         }
         self.speaker.handle(now, Input::Tick, &mut self.out);
         self.carry_out();
+        self.open_doors();
+    }
+
+    /// Tells the listeners who may connect, if that has changed.
+    fn open_doors(&mut self) {
+        let version = self.speaker.doors_version();
+        if std::mem::replace(&mut self.doors_version, version) != version {
+            self.doors.set(self.speaker.doors());
+        }
     }
 
     fn handle(&mut self, input: Input<'_>) {
@@ -270,19 +287,7 @@ impl Runtime {
 
     fn event(&mut self, event: Event) {
         match event {
-            Event::Accepted(stream, remote) => {
-                if self.shutdown.is_none()
-                    && let Ok(local) = stream.local_addr()
-                {
-                    let conn = ConnId::accepted(self.accepted);
-                    self.accepted += 1;
-                    self.start(conn, stream, remote.ip());
-                    self.handle(Input::Accepted {
-                        conn,
-                        link: Link { local, remote, direction: Direction::Passive },
-                    });
-                }
-            }
+            Event::Accepted(stream, remote) => self.accepted(stream, remote),
             // An attempt that was given up may have come to an end already; the speaker knows nothing of it any more.
             Event::Connected(conn, stream) => {
                 if self.attempts.remove(&conn).is_some() {
@@ -315,6 +320,34 @@ impl Runtime {
                 self.speaker.unsubscribe(id);
             }
         }
+    }
+
+    /// A neighbour has connected: it is heard if it is expected, and if its connection can be what it has to be.
+    fn accepted(&mut self, stream: TcpStream, remote: SocketAddr) {
+        let Ok(local) = stream.local_addr() else { return };
+        let link = Link { local, remote, direction: Direction::Passive };
+        let transport = self.speaker.welcome(&link).filter(|_| self.shutdown.is_none());
+        let Some(transport) = transport else {
+            socket::abandon(&stream);
+            return;
+        };
+        if let Some(min) = transport.min_ttl
+            && let Some(ttl) = auth::first_ttl(stream.as_fd())
+            && ttl < min.get()
+        {
+            tracing::debug!(%remote, ttl, %min, "a connection from too far away");
+            socket::abandon(&stream);
+            return;
+        }
+        if let Err(error) = auth::protect(&stream, &transport) {
+            tracing::warn!(%remote, "a connection is refused: {error}");
+            socket::abandon(&stream);
+            return;
+        }
+        let conn = ConnId::accepted(self.accepted);
+        self.accepted += 1;
+        self.start(conn, stream, remote.ip());
+        self.handle(Input::Accepted { conn, link });
     }
 
     fn inbound(&mut self, inbound: Inbound) {
@@ -390,6 +423,8 @@ impl Runtime {
                 break;
             }
         }
+        // Before the answer: who has it may rely on what it says.
+        self.open_doors();
         if commands.left.len() == 0 {
             let _ = commands.reply.send(commands.answers);
         } else {
@@ -467,7 +502,7 @@ impl Runtime {
         self.listeners.retain(|listener| addresses.contains(&listener.wanted()));
         for address in addresses {
             if !self.listeners.iter().any(|listener| listener.wanted() == address) {
-                self.listeners.push(Listener::start(address, &self.inlet));
+                self.listeners.push(Listener::start(address, &self.doors, &self.inlet));
             }
         }
     }

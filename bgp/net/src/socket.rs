@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
@@ -36,8 +37,14 @@ pub(crate) fn prepare<'s>(socket: impl Into<SockRef<'s>>, family: IpAddr) {
     }
 }
 
+/// Has the kernel forget a connection that nobody wants as soon as it is closed, and tell the other end so.
+pub(crate) fn abandon<'s>(socket: impl Into<SockRef<'s>>) {
+    // Where that can't be had it is closed like any other.
+    let _ = socket.into().set_linger(Some(Duration::ZERO));
+}
+
 /// Sets the TTL or hop limit of what is sent.
-pub(crate) fn set_ttl(socket: &Socket, family: IpAddr, ttl: u8) -> io::Result<()> {
+pub(crate) fn set_ttl(socket: &SockRef<'_>, family: IpAddr, ttl: u8) -> io::Result<()> {
     match family {
         IpAddr::V4(_) => socket.set_ttl_v4(u32::from(ttl)),
         IpAddr::V6(_) => socket.set_unicast_hops_v6(u32::from(ttl)),

@@ -217,10 +217,11 @@ async fn a_large_table_arrives_whole_while_the_other_way_is_busy_too() {
 #[tokio::test]
 async fn a_passive_speaker_is_found_and_a_stranger_is_not_let_in() {
     let (a, b) = (Node::start(65001, "127.0.3.1").await, Node::start(65002, "127.0.3.2").await);
-    // Nobody is configured yet: the connection is closed again.
+    // Nobody is configured yet: the connection is reset.
     let mut stranger = tokio::net::TcpStream::connect(b.address).await.unwrap();
     let mut said = Vec::new();
-    soon("refusal", tokio::io::AsyncReadExt::read_to_end(&mut stranger, &mut said)).await.unwrap();
+    let refusal = soon("refusal", tokio::io::AsyncReadExt::read_to_end(&mut stranger, &mut said)).await;
+    assert_eq!((refusal.unwrap_err().kind(), said), (std::io::ErrorKind::ConnectionReset, Vec::new()));
     b.command(Command::PutPeer(a.key(), PeerConfig { passive: true, ..b.config(&a) })).await;
     a.join(&b).await;
     b.established(&a).await;

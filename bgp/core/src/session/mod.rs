@@ -24,7 +24,7 @@ mod timers;
 
 pub use io::{Direction, Input, Link, Outgoing, Output};
 pub use peer::Peer;
-pub use reason::{CloseReason, ConnectError, DownReason, StopReason};
+pub use reason::{CloseReason, ConnectError, DownReason, Protection, StopReason};
 pub use restart::{GracefulRestart, Helper, Kept, RestartTime};
 pub use settings::{HoldTime, IdleHold, PeerSettings, Reconfigured, RemoteAsn, SettingsError};
 pub use status::{LastError, State, Status};

@@ -84,6 +84,29 @@ pub enum ConnectError {
     Remote(ErrorKind),
     /// There was no answer in time.
     TimedOut,
+    /// The connection can't be protected as it must be, so there is none.
+    Protection(Protection, ErrorKind),
+}
+
+/// What a connection is protected by, or bound to.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Protection {
+    /// TCP MD5 signatures (RFC 2385).
+    Signature,
+    /// TTL security (RFC 5082).
+    Ttl,
+    /// An interface.
+    Device,
+}
+
+impl fmt::Display for Protection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Signature => "TCP MD5 signatures",
+            Self::Ttl => "TTL security",
+            Self::Device => "binding to the interface",
+        })
+    }
 }
 
 impl fmt::Display for ConnectError {
@@ -92,6 +115,7 @@ impl fmt::Display for ConnectError {
             Self::Local(kind) => write!(f, "can't connect from the local address: {kind}"),
             Self::Remote(kind) => write!(f, "can't connect: {kind}"),
             Self::TimedOut => f.write_str("can't connect: no answer"),
+            Self::Protection(what, kind) => write!(f, "can't connect: {what} can't be had: {kind}"),
         }
     }
 }

@@ -8,6 +8,7 @@ use bgp_wire::{Capability, Family, Ipv4Prefix, Ipv6Prefix, NextHop, Nlri, Open};
 use super::family::FamilyRib;
 use super::neighbour::Neighbour;
 use super::state::{Shared, Speaker};
+use crate::command::PeerConfig;
 use crate::egress::{ExportKey, canonical_form};
 use crate::peer_key::{PeerIx, PeerKey};
 use crate::query::{
@@ -15,6 +16,7 @@ use crate::query::{
     RouteTable,
 };
 use crate::rib::{AttrId, AttrSet, DestId, Path, SourceId};
+use crate::session::{ConnectError, DownReason};
 use crate::stats::{SpeakerStats, TableSizes};
 use crate::time::Instant;
 
@@ -114,7 +116,7 @@ impl Speaker {
             disabled: neighbour.disabled,
             uptime: up.map(|_| now.saturating_since(status.since)),
             established_count: status.established_count,
-            last_error: status.last_error.map(|error| error.reason.to_string()),
+            last_error: status.last_error.map(|error| in_words(&error.reason, &neighbour.config)),
             families: neighbour
                 .config
                 .families
@@ -132,6 +134,9 @@ impl Speaker {
             restart_agreed: up.and_then(|up| up.negotiated.restart),
             stale: neighbour.stale.families(),
             stale_for: neighbour.stale.deadline().map(|at| at.saturating_since(now)),
+            ttl_security: neighbour.config.ttl_security,
+            has_password: neighbour.config.password.is_some(),
+            range: neighbour.range,
             local_capabilities: capabilities(status.sent),
             remote_capabilities: capabilities(status.received),
             local_address: status.link.map(|link| link.local),
@@ -157,6 +162,20 @@ impl Speaker {
             end_of_rib_sent: group.is_some_and(|group| group.end_of_rib_sent(peer)),
         }
     }
+}
+
+/// What went wrong; and what may be behind it where silence is all that is seen of the cause.
+fn in_words(reason: &DownReason, config: &PeerConfig) -> String {
+    let mut words = reason.to_string();
+    if matches!(reason, DownReason::NotConnected(ConnectError::TimedOut)) {
+        words.push_str(match (config.password.is_some(), config.ttl_security.is_some()) {
+            (true, true) => "; the passwords may differ, or the neighbor is too many hops away",
+            (true, false) => "; the passwords may differ",
+            (false, true) => "; the neighbor may be too many hops away for TTL security",
+            (false, false) => "",
+        });
+    }
+    words
 }
 
 /// The capabilities of an OPEN, each as a TLV.

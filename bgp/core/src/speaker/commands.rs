@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use bgp_wire::attr::{Builder, Canonical, Community, LargeCommunity, Origin};
 use bgp_wire::{Asn, Family, Ipv4Prefix, Ipv6Prefix, NextHop, Nlri, RouterId};
+use ipnet::IpNet;
 
 use super::Output;
 use super::neighbour::Neighbour;
@@ -36,6 +37,8 @@ impl Speaker {
         let applied = match command {
             Command::PutPeer(key, config) => self.put_peer(now, key, config, out),
             Command::DeletePeer(key) => Ok(self.delete_peer(now, &key, out)),
+            Command::PutPeerRange(prefix, range) => self.put_range(now, prefix, range, out),
+            Command::DeletePeerRange(prefix) => Ok(self.delete_range(now, prefix, out)),
             Command::PutOrigination(nlri, origination) => self.put_origination(now, nlri, origination),
             Command::DeleteOrigination(nlri) => Ok(self.delete_origination(now, nlri)),
             Command::PutPrefixSet(name, ranges) => Ok(self.put_set(&name, Members::Prefixes(ranges))),
@@ -111,17 +114,42 @@ impl Speaker {
     ) -> Result<Applied, Refusal> {
         let settings = self.check_peer(&key, &config)?;
         let Some(&peer) = self.by_key.get(&key) else {
-            self.add_peer(now, key, config, settings, out);
+            // Whoever is there only for being in a prefix makes way.
+            let dynamic = self.at_address(&key).filter_map(|peer| self.peer(peer));
+            let dynamic = dynamic.filter(|peer| peer.range.is_some()).map(|peer| peer.key).next();
+            if let Some(dynamic) = dynamic {
+                self.delete_peer(now, &dynamic, out);
+            }
+            self.add_peer(now, key, config, settings, None, out);
+            self.doors_version += 1;
             return Ok(Applied::Applied);
         };
-        let import = self.policies.filter(&config.import);
-        let Some(neighbour) = self.peer_mut(peer) else { return Ok(Applied::Unchanged) };
-        if neighbour.config == config {
+        let Some(neighbour) = self.peer(peer) else { return Ok(Applied::Unchanged) };
+        let dynamic = neighbour.range.is_some();
+        if neighbour.config == config && !dynamic {
             return Ok(Applied::Unchanged);
         }
+        if dynamic || neighbour.config.password != config.password {
+            self.doors_version += 1;
+        }
+        self.leave_range(peer);
+        Ok(self.update_peer(now, peer, config, settings, out))
+    }
+
+    /// A neighbour gets another configuration, and what has to happen happens.
+    pub(super) fn update_peer(
+        &mut self,
+        now: Instant,
+        peer: PeerIx,
+        config: PeerConfig,
+        settings: PeerSettings,
+        out: &mut Outbox<Output>,
+    ) -> Applied {
+        let import = self.policies.filter(&config.import);
+        let Some(neighbour) = self.peer_mut(peer) else { return Applied::Unchanged };
         let old = std::mem::replace(&mut neighbour.config, config);
         let new = &neighbour.config;
-        let other_transport = old.local_address != new.local_address || old.multihop_ttl != new.multihop_ttl;
+        let other_transport = old.has_other_transport(new);
         let other_import = old.import != new.import;
         neighbour.import = import;
         let helps = new.graceful_restart.is_some();
@@ -136,7 +164,7 @@ impl Speaker {
             self.begin_reimport(peer);
         }
         self.regroup(peer);
-        Ok(applied)
+        applied
     }
 
     fn check_peer(&self, key: &PeerKey, config: &PeerConfig) -> Result<PeerSettings, Refusal> {
@@ -145,8 +173,13 @@ impl Speaker {
         if address.is_unspecified() || address.is_multicast() || broadcast {
             return Err(Refusal::PeerAddress(address));
         }
+        self.check_config(address.is_ipv4(), config)
+    }
+
+    /// Checks a configuration for neighbours of one IP version.
+    pub(super) fn check_config(&self, ipv4: bool, config: &PeerConfig) -> Result<PeerSettings, Refusal> {
         if let Some(local) = config.local_address
-            && (local.is_ipv4() != address.is_ipv4() || local.is_unspecified())
+            && (local.is_ipv4() != ipv4 || local.is_unspecified())
         {
             return Err(Refusal::LocalAddress(local));
         }
@@ -157,14 +190,15 @@ impl Speaker {
         Ok(settings)
     }
 
-    fn add_peer(
+    pub(super) fn add_peer(
         &mut self,
         now: Instant,
         key: PeerKey,
         config: PeerConfig,
         settings: PeerSettings,
+        range: Option<IpNet>,
         out: &mut Outbox<Output>,
-    ) {
+    ) -> PeerIx {
         self.made += 1;
         let mut session = Peer::new(
             settings,
@@ -182,13 +216,16 @@ impl Speaker {
             self.peers.push(None);
         }
         let peer = PeerIx(at as u32);
-        self.peers[at] = Some(Box::new(Neighbour::new(key, config, session, import)));
+        self.peers[at] = Some(Box::new(Neighbour::new(key, config, session, import, range)));
         self.by_key.insert(key, peer);
         self.session(now, peer, session::Input::Start, out);
+        peer
     }
 
-    fn delete_peer(&mut self, now: Instant, key: &PeerKey, out: &mut Outbox<Output>) -> Applied {
+    pub(super) fn delete_peer(&mut self, now: Instant, key: &PeerKey, out: &mut Outbox<Output>) -> Applied {
         let Some(peer) = self.by_key.remove(key) else { return Applied::Unchanged };
+        self.leave_range(peer);
+        self.doors_version += 1;
         self.session(now, peer, session::Input::Stop(StopReason::Deconfigured), out);
         self.forget_stale(peer);
         if let Some(neighbour) = self.peer_mut(peer) {
@@ -449,6 +486,13 @@ impl Speaker {
             if config.is_some_and(|config| uses(&config.import) || uses(&config.export)) {
                 return Err(Refusal::PolicyInUse { policy: name.clone(), peer: *key });
             }
+        }
+        let range = self.ranges.iter().find(|(_, range)| {
+            let config = &range.range.config;
+            uses(&config.import) || uses(&config.export)
+        });
+        if let Some((prefix, _)) = range {
+            return Err(Refusal::PolicyInUseByRange { policy: name.clone(), prefix: *prefix });
         }
         Ok(applied_if(self.policies.delete(name)))
     }

@@ -1,8 +1,10 @@
 //! What goes into a speaker, and what comes out.
 
 use std::net::{IpAddr, SocketAddr};
+use std::num::{NonZeroU8, NonZeroU16};
 
-use crate::peer_key::{ConnId, PeerKey};
+use crate::peer_key::{ConnId, InterfaceName, PeerKey};
+use crate::secret::Secret;
 use crate::session::{CloseReason, ConnectError, DownReason, Link, State};
 
 /// Everything that can happen to a speaker.
@@ -89,15 +91,41 @@ pub enum Output {
     RibReady(SubscriberId),
 }
 
-/// How to connect to a neighbour.
+/// How a connection with a neighbour is made. Whoever can't do what it says must not connect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transport {
     /// Our end; chosen by the system where absent.
     pub local: Option<IpAddr>,
+    /// Our port, when we connect; chosen by the system where absent.
+    pub local_port: Option<NonZeroU16>,
+    /// The interface to be bound to.
+    pub device: Option<InterfaceName>,
     /// The neighbour's end.
     pub remote: SocketAddr,
-    /// TTL or hop limit of the packets sent; 1 towards a directly connected external neighbour.
+    /// TTL or hop limit of the packets sent: 255 with TTL security, else 1 towards a directly connected external
+    /// neighbour.
     pub ttl: u8,
+    /// Packets with a smaller TTL or hop limit are not heard (RFC 5082).
+    pub min_ttl: Option<NonZeroU8>,
+    /// The key that segments are signed with (RFC 2385).
+    pub password: Option<Secret>,
+}
+
+impl Transport {
+    /// A connection with nothing special about it.
+    #[must_use]
+    pub const fn new(remote: SocketAddr, ttl: u8) -> Self {
+        Self { local: None, local_port: None, device: None, remote, ttl, min_ttl: None, password: None }
+    }
+}
+
+/// From where connections are welcome. There is one for each neighbour and one for each prefix of dynamic ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Door {
+    /// The neighbour's address as a prefix of full length, or the prefix of dynamic neighbours.
+    pub from: ipnet::IpNet,
+    /// The key that segments from there are signed with.
+    pub password: Option<Secret>,
 }
 
 /// A change of a neighbour's state, for logs and status.

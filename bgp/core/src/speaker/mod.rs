@@ -11,6 +11,7 @@
 //! | `settings.rs` | what never changes, or only by command |
 //! | `state.rs` | the speaker, and one turn of it |
 //! | `neighbour.rs` | one neighbour: its session, its numbers, up and down |
+//! | `range.rs` | dynamic neighbours; who may connect |
 //! | `receive.rs` | from bytes to the RIB |
 //! | `complaint.rs` | what is said of faulty UPDATEs |
 //! | `send.rs` | from the RIB to bytes |
@@ -34,6 +35,7 @@ mod io;
 mod jobs;
 mod neighbour;
 mod policies;
+mod range;
 mod receive;
 mod restart;
 mod send;
@@ -41,7 +43,7 @@ mod settings;
 mod state;
 mod stream;
 
-pub use io::{Input, Output, PeerEvent, PeerEventKind, SubscriberId, Transport};
+pub use io::{Door, Input, Output, PeerEvent, PeerEventKind, SubscriberId, Transport};
 pub use settings::SpeakerSettings;
 pub use state::Speaker;
 

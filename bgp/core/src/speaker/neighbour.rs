@@ -5,12 +5,14 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use bgp_wire::{Family, FamilySet, Negotiated, NextHop, PathId};
+use ipnet::IpNet;
 
 use super::complaint::Complaints;
 use super::convergence::Quiet;
 use super::family::Arrival;
+use super::range::transport;
 use super::state::{Conn, Speaker, for_family};
-use super::{Output, PeerEventKind, SpeakerSettings, Transport};
+use super::{Output, PeerEventKind, SpeakerSettings};
 use crate::command::PeerConfig;
 use crate::egress::{Filter, GroupKey, Moved, Rules};
 use crate::outbox::Outbox;
@@ -30,6 +32,10 @@ pub(super) struct Neighbour {
     pub(super) disabled: bool,
     /// The configuration has been deleted; what is left waits for its paths to be removed.
     pub(super) gone: bool,
+    /// The prefix that made it a neighbour; `None` for one that is configured itself.
+    pub(super) range: Option<IpNet>,
+    /// When it is to be forgotten, being dynamic and without a connection: its place among the departures.
+    pub(super) departs: Option<Instant>,
     /// What was last told of the state.
     pub(super) state: State,
     /// The place in the speaker's list of deadlines.
@@ -90,7 +96,13 @@ pub(super) struct FamilyState {
 }
 
 impl Neighbour {
-    pub(super) fn new(key: PeerKey, config: PeerConfig, session: Peer, import: Filter) -> Self {
+    pub(super) fn new(
+        key: PeerKey,
+        config: PeerConfig,
+        session: Peer,
+        import: Filter,
+        range: Option<IpNet>,
+    ) -> Self {
         Self {
             key,
             config,
@@ -98,6 +110,8 @@ impl Neighbour {
             session,
             disabled: false,
             gone: false,
+            range,
+            departs: None,
             deadline: None,
             dial: None,
             up: None,
@@ -110,22 +124,6 @@ impl Neighbour {
             turn: 0,
             complaints: Complaints::default(),
         }
-    }
-
-    /// How to connect to it.
-    fn transport(&self) -> Transport {
-        Transport { local: self.config.local_address, remote: self.key.socket(), ttl: self.ttl() }
-    }
-
-    /// TTL of packets to it: 1 where an external neighbour must be directly connected.
-    fn ttl(&self) -> u8 {
-        let ours = self.session.settings().local_asn;
-        let external = match self.config.remote_asn {
-            session::RemoteAsn::Is(asn) => asn != ours,
-            session::RemoteAsn::External => true,
-            session::RemoteAsn::Internal => false,
-        };
-        if external { self.config.multihop_ttl.unwrap_or(1) } else { 64 }
     }
 
     /// Our own address as a next hop of one family, on an established session: the one configured, or that of the
@@ -207,7 +205,7 @@ impl Neighbour {
 /// Connections.
 impl Speaker {
     pub(super) fn accepted(&mut self, now: Instant, conn: ConnId, link: Link, out: &mut Outbox<Output>) {
-        let Some(peer) = self.expected(&link) else {
+        let Some(peer) = self.expected(&link).or_else(|| self.admit(now, &link, out)) else {
             tracing::debug!(%conn, remote = %link.remote, "a connection from nobody we know");
             out.push(Output::Close { conn });
             return;
@@ -218,22 +216,15 @@ impl Speaker {
 
     /// The neighbour whose connection this is: by address and zone, as it may come from any port. Of several
     /// neighbours at one address the one that holds no connection yet is meant, or the first.
-    fn expected(&self, link: &Link) -> Option<PeerIx> {
+    pub(super) fn expected(&self, link: &Link) -> Option<PeerIx> {
         let remote = PeerKey::from_socket(link.remote);
-        let from = remote.with_port(0);
-        let here = |peer: &&PeerIx| {
-            self.peer(**peer).is_some_and(|neighbour| {
+        let here = |peer: &PeerIx| {
+            self.peer(*peer).is_some_and(|neighbour| {
                 let local = neighbour.config.local_address;
                 local.is_none_or(|local| local == link.local.ip().to_canonical())
             })
         };
-        let mut candidates = self
-            .by_key
-            .range(from..=remote.with_port(u16::MAX))
-            .filter(|(key, _)| key.address == remote.address && key.zone == remote.zone)
-            .map(|(_, peer)| peer)
-            .filter(here)
-            .copied();
+        let mut candidates = self.at_address(&remote).filter(here);
         let first = candidates.next()?;
         let waits = |peer: PeerIx| self.peer(peer).is_some_and(|neighbour| neighbour.state < State::OpenSent);
         if waits(first) { Some(first) } else { candidates.find(|peer| waits(*peer)).or(Some(first)) }
@@ -274,7 +265,9 @@ impl Speaker {
         let conn = ConnId::dialled(self.dialled);
         if let Some(neighbour) = self.peer_mut(peer) {
             neighbour.dial = Some(conn);
-            out.push(Output::Dial { conn, peer: neighbour.key, transport: neighbour.transport() });
+            let local_asn = neighbour.session.settings().local_asn;
+            let transport = transport(&neighbour.config, local_asn, neighbour.key.socket());
+            out.push(Output::Dial { conn, peer: neighbour.key, transport });
         }
     }
 

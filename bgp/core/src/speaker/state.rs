@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bgp_wire::{Asn, Family, FamilySet, Ipv4Prefix, Ipv6Prefix, RouterId};
 use bytes::Bytes;
+use ipnet::IpNet;
 
 use super::family::FamilyRib;
 use super::neighbour::Neighbour;
 use super::policies::Policies;
+use super::range::Range;
 use super::stream::Subscriber;
 use super::{Input, Output, PeerEvent, PeerEventKind, SpeakerSettings};
 use crate::outbox::Outbox;
@@ -37,6 +39,11 @@ pub struct Speaker {
     /// By [`PeerIx`]. A neighbour that was deleted stays, without its key, until its paths are gone.
     pub(super) peers: Vec<Option<Box<Neighbour>>>,
     pub(super) by_key: BTreeMap<PeerKey, PeerIx>,
+    /// Prefixes of dynamic neighbours.
+    pub(super) ranges: BTreeMap<IpNet, Range>,
+    /// When which dynamic neighbour, being without a connection, is to be forgotten.
+    pub(super) departures: BTreeSet<(Instant, PeerIx)>,
+    pub(super) doors_version: u64,
     pub(super) conns: BTreeMap<ConnId, Conn>,
     pub(super) dialled: u64,
     /// When which neighbour's session wants to be called.
@@ -102,6 +109,9 @@ impl Speaker {
             made: 0,
             peers: Vec::new(),
             by_key: BTreeMap::new(),
+            ranges: BTreeMap::new(),
+            departures: BTreeSet::new(),
+            doors_version: 0,
             conns: BTreeMap::new(),
             dialled: 0,
             deadlines: BTreeSet::new(),
@@ -156,7 +166,9 @@ impl Speaker {
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         let sessions = self.deadlines.first().map(|(at, _)| *at);
-        [sessions, self.convergence_deadline(), self.deferral_deadline()].into_iter().flatten().min()
+        let departures = self.departures.first().map(|(at, _)| *at);
+        let others = [departures, self.convergence_deadline(), self.deferral_deadline()];
+        others.into_iter().chain([sessions]).flatten().min()
     }
 
     fn tick(&mut self, now: Instant, out: &mut Outbox<Output>) {
@@ -173,6 +185,7 @@ impl Speaker {
                 }
             }
         }
+        self.depart(now, out);
         self.review_convergence(now);
     }
 
@@ -239,6 +252,7 @@ impl Speaker {
             }
         }
         self.note(peer, out);
+        self.note_departure(now, peer);
         deliver
     }
 

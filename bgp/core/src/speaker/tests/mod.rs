@@ -7,6 +7,7 @@ mod capabilities;
 mod commands;
 mod exchange;
 mod property;
+mod range;
 mod restart;
 mod slow;
 mod stream;
