@@ -12,13 +12,15 @@ use std::collections::btree_map::Entry;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use bgp_core::command::{Command, Origination, PeerConfig};
+use bgp_core::command::{Command, Origination, PeerConfig, PeerRange};
 use bgp_core::peer_key::PeerKey;
 use bgp_core::policy::{PolicyDef, PolicyName, PrefixRange, SetName};
 use bgp_core::session::{GracefulRestart, RestartTime};
 use bgp_wire::attr::{Community, LargeCommunity};
 use bgp_wire::{Asn, FamilySet, Nlri, RouterId};
+use ipnet::IpNet;
 
+use self::neighbor::Neighbor;
 use crate::yaml::{Fields, Flaw, Flaws, Item, Line, Mistake, documents};
 
 /// What the file says.
@@ -34,8 +36,10 @@ pub(crate) struct SpeakerFile {
     pub(crate) graceful_restart: Option<GracefulRestart>,
     /// `api`.
     pub(crate) api: Option<PathBuf>,
-    /// `neighbors`, those without a mistake.
+    /// `neighbors`, those without a mistake that have an address.
     pub(crate) peers: BTreeMap<PeerKey, PeerConfig>,
+    /// `neighbors`, those without a mistake that have a prefix.
+    pub(crate) ranges: BTreeMap<IpNet, PeerRange>,
     /// `neighbors` with a mistake.
     pub(crate) refused: Vec<RefusedNeighbor>,
     /// `originate`.
@@ -118,25 +122,23 @@ impl SpeakerFile {
             graceful_restart,
             policies: &policies,
         };
-        let (mut peers, mut refused) = (BTreeMap::new(), Vec::new());
+        let mut neighbors = Neighbors::default();
+        let mut refused = Vec::new();
         for item in fields.take("neighbors").map(|item| item.list()).unwrap_or_default() {
             // A list of its own, so that its mistakes stop nobody else.
             let own = Flaws::default();
-            let (address, peer) = neighbor::decode(&item.with_flaws(&own), &known);
-            match peer {
-                Some((key, config)) if own.count() == 0 => match peers.entry(key) {
-                    Entry::Vacant(place) => {
-                        place.insert(config);
-                    }
-                    Entry::Occupied(_) => {
-                        let rule = "another neighbour has this address and port";
-                        own.add(item.line(), item.path(), Mistake::Conflict { rule });
-                        refused.push(RefusedNeighbor { address, flaws: own.into_vec() });
-                    }
-                },
-                Some(_) | None => refused.push(RefusedNeighbor { address, flaws: own.into_vec() }),
+            let (address, neighbor) = neighbor::decode(&item.with_flaws(&own), &known);
+            if let Some(neighbor) = neighbor
+                && own.count() == 0
+                && let Err(rule) = neighbors.add(neighbor)
+            {
+                own.add(item.line(), item.path(), Mistake::Conflict { rule });
+            }
+            if own.count() > 0 {
+                refused.push(RefusedNeighbor { address, flaws: own.into_vec() });
             }
         }
+        let Neighbors { peers, ranges } = neighbors;
         fields.finish();
         if flaws.count() > 0 {
             return None;
@@ -150,6 +152,7 @@ impl SpeakerFile {
             graceful_restart,
             api,
             peers,
+            ranges,
             refused,
             originations,
             prefix_sets,
@@ -178,7 +181,11 @@ impl SpeakerFile {
         for (key, config) in changed(&self.peers, &old.peers) {
             commands.push(Command::PutPeer(*key, config.clone()));
         }
+        for (prefix, range) in changed(&self.ranges, &old.ranges) {
+            commands.push(Command::PutPeerRange(*prefix, range.clone()));
+        }
         commands.extend(gone(&self.peers, &old.peers).map(|key| Command::DeletePeer(*key)));
+        commands.extend(gone(&self.ranges, &old.ranges).map(|prefix| Command::DeletePeerRange(*prefix)));
         commands.extend(
             gone(&self.originations, &old.originations).map(|nlri| Command::DeleteOrigination(*nlri)),
         );
@@ -197,11 +204,58 @@ impl SpeakerFile {
             graceful_restart: None,
             api: None,
             peers: BTreeMap::new(),
+            ranges: BTreeMap::new(),
             refused: Vec::new(),
             originations: BTreeMap::new(),
             prefix_sets: BTreeMap::new(),
             policies: BTreeMap::new(),
         }
+    }
+}
+
+/// The neighbours so far.
+#[derive(Default)]
+struct Neighbors {
+    peers: BTreeMap<PeerKey, PeerConfig>,
+    ranges: BTreeMap<IpNet, PeerRange>,
+}
+
+impl Neighbors {
+    /// Takes one more, unless it contradicts another; then says how.
+    fn add(&mut self, neighbor: Neighbor) -> Result<(), &'static str> {
+        // The kernel finds a key by address, so one of its own for a port, or none inside a prefix, can't be had.
+        const ONE_KEY: &str = "another neighbour has this address and another md5-password-file";
+        const NO_KEY: &str = "without md5-password-file it contradicts a prefix that holds it and has one";
+        match neighbor {
+            Neighbor::Peer(key, config) => {
+                let at_address = self.peers.range(key.with_port(0)..=key.with_port(u16::MAX));
+                let mut others = at_address.filter(|(other, _)| other.address == key.address);
+                if others.any(|(_, other)| other.password != config.password) {
+                    return Err(ONE_KEY);
+                }
+                let signed = |(prefix, range): (&IpNet, &PeerRange)| {
+                    prefix.contains(&key.address) && range.config.password.is_some()
+                };
+                if config.password.is_none() && self.ranges.iter().any(signed) {
+                    return Err(NO_KEY);
+                }
+                match self.peers.entry(key) {
+                    Entry::Vacant(place) => place.insert(config),
+                    Entry::Occupied(_) => return Err("another neighbour has this address and port"),
+                };
+            }
+            Neighbor::Range(prefix, range) => {
+                let mut inside = self.peers.iter().filter(|(key, _)| prefix.contains(&key.address));
+                if range.config.password.is_some() && inside.any(|(_, peer)| peer.password.is_none()) {
+                    return Err("its md5-password-file contradicts a neighbour of the prefix that has none");
+                }
+                match self.ranges.entry(prefix) {
+                    Entry::Vacant(place) => place.insert(range),
+                    Entry::Occupied(_) => return Err("another neighbour has this prefix"),
+                };
+            }
+        }
+        Ok(())
     }
 }
 

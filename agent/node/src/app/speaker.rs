@@ -77,7 +77,7 @@ async fn serve_speaker(path: PathBuf, mut file: SpeakerFile) -> ExitCode {
         tracing::error!("the speaker stopped at its start");
         return ExitCode::FAILURE;
     }
-    tracing::info!(asn = %file.asn, router_id = %file.router_id, neighbors = file.peers.len(), "started");
+    tracing::info!(asn = %file.asn, router_id = %file.router_id, neighbors = file.peers.len() + file.ranges.len(), "started");
 
     loop {
         match signals.next().await {
@@ -147,6 +147,8 @@ fn name(command: &Command) -> String {
     match command {
         Command::PutPeer(key, _) => format!("neighbor {key}"),
         Command::DeletePeer(key) => format!("neighbor {key} removed"),
+        Command::PutPeerRange(prefix, _) => format!("neighbors {prefix}"),
+        Command::DeletePeerRange(prefix) => format!("neighbors {prefix} removed"),
         Command::PutOrigination(nlri, _) => format!("originate {nlri}"),
         Command::DeleteOrigination(nlri) => format!("originate {nlri} removed"),
         Command::PutPrefixSet(name, _) => format!("prefix set {name}"),

@@ -18,17 +18,22 @@ const EXAMPLE: &str = r#"The file, with everything that this release knows:
   graceful-restart: { restart-time: 120, forwarding-preserved: false }
   api: /run/peregrine.sock            # for `peregrine peers --socket` and the like
   neighbors:
-    - address: 192.0.2.2
+    - address: 192.0.2.2              # or prefix: 192.0.2.0/24, for whoever connects from there
       asn: 65010                      # or external, internal; required
       port: 179
       passive: false
       local-address: 192.0.2.1
+      local-port: 1179                # any when left out
+      device: eth0                    # the connection uses this interface, whatever routes say
       local-asn: 65100                # presented instead of ours
       families: [ipv4-unicast, ipv6-unicast]
       hold-time: 90                   # 0, or 3 and more
       keepalive: 30                   # a third of the hold time when left out
       connect-retry: 5
       multihop: 64                    # TTL of an external session that is not one hop away
+      ttl-security: 1                 # at most so many hops away (RFC 5082); TTL 255 is sent, whatever multihop says
+      md5-password-file: /etc/peregrine/peer.key    # TCP MD5 (RFC 2385); read again at SIGHUP
+      limit: 100                      # with prefix: how many such neighbors there may be at once
       next-hop: default               # or self, keep
       import: POLICY                  # or accept, reject
       export: POLICY

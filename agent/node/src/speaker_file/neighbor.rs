@@ -1,13 +1,17 @@
 //! One entry of `neighbors`.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU16;
+use std::fs::File;
+use std::io::Read as _;
+use std::num::{NonZeroU8, NonZeroU16};
 
-use bgp_core::command::{NextHopMode, PeerConfig, Policy};
+use bgp_core::command::{NextHopMode, PeerConfig, PeerRange, Policy};
 use bgp_core::peer_key::{BGP_PORT, PeerKey};
 use bgp_core::policy::{PolicyDef, PolicyName};
+use bgp_core::secret::Secret;
 use bgp_core::session::{GracefulRestart, HoldTime, RemoteAsn};
 use bgp_wire::{Asn, FamilySet};
+use ipnet::IpNet;
 
 use super::{asn, later};
 use crate::yaml::{Fields, Item, Mistake, nearest};
@@ -24,28 +28,70 @@ pub(super) struct Known<'a> {
     pub(super) policies: &'a BTreeMap<PolicyName, PolicyDef>,
 }
 
-/// Read an entry: its address as written, and what the speaker is told. Mistakes go to the flaws of the item.
-pub(super) fn decode(item: &Item<'_>, known: &Known<'_>) -> (String, Option<(PeerKey, PeerConfig)>) {
-    let Some(mut fields) = item.fields() else { return (String::new(), None) };
-    later(&mut fields, &[("prefix", "", "name each neighbour by its address")]);
-    let address = fields.need("address");
-    let shown = address.as_ref().and_then(Item::text).unwrap_or_default().to_owned();
-    let peer = decode_fields(&mut fields, address.as_ref(), known);
-    fields.finish();
-    (shown, peer)
+/// Whom an entry is about, and what the speaker is told.
+pub(super) enum Neighbor {
+    /// `address`: one neighbour.
+    Peer(PeerKey, PeerConfig),
+    /// `prefix`: whoever connects from there.
+    Range(IpNet, PeerRange),
 }
 
-fn decode_fields(
-    fields: &mut Fields<'_>,
-    address: Option<&Item<'_>>,
-    known: &Known<'_>,
-) -> Option<(PeerKey, PeerConfig)> {
+/// Read an entry: its address or prefix as written, and what it says. Mistakes go to the flaws of the item.
+pub(super) fn decode(item: &Item<'_>, known: &Known<'_>) -> (String, Option<Neighbor>) {
+    let Some(mut fields) = item.fields() else { return (String::new(), None) };
+    let prefix = fields.take("prefix");
+    let whom = if prefix.is_some() { prefix.clone() } else { fields.need("address") };
+    let shown = whom.as_ref().and_then(Item::text).unwrap_or_default().to_owned();
+    let neighbor = match prefix {
+        Some(prefix) => range(&mut fields, &prefix, known),
+        None => peer(&mut fields, whom.as_ref(), known),
+    };
+    fields.finish();
+    (shown, neighbor)
+}
+
+fn peer(fields: &mut Fields<'_>, address: Option<&Item<'_>>, known: &Known<'_>) -> Option<Neighbor> {
     let wanted = "an address such as 192.0.2.2, or fe80::1%2 with the index of an interface";
     let key: Option<PeerKey> = address.and_then(|item| {
         // A port has a key of its own.
         item.parse_with(wanted, |text| text.parse().ok().filter(|key: &PeerKey| key.port == BGP_PORT))
     });
     let port = fields.take("port").and_then(|item| item.number("a port, 1 to 65535", 1..=u16::MAX));
+    let passive = fields.take("passive").and_then(|item| item.boolean()).unwrap_or(false);
+    let config = PeerConfig { passive, ..config(fields, known) };
+    Some(Neighbor::Peer(key?.with_port(port.unwrap_or(BGP_PORT)), config))
+}
+
+/// Nobody can connect to a prefix, so what is about connecting has no place here.
+fn range(fields: &mut Fields<'_>, prefix: &Item<'_>, known: &Known<'_>) -> Option<Neighbor> {
+    let wanted = "a prefix such as 192.0.2.0/24 without host bits";
+    let prefix = prefix.parse_with(wanted, |text| {
+        text.parse().ok().filter(|prefix: &IpNet| prefix.addr() == prefix.network())
+    });
+    for (key, rule) in [
+        ("address", "address and prefix exclude each other"),
+        ("port", "port and prefix exclude each other: neighbours of a prefix connect to us"),
+        ("local-port", "local-port and prefix exclude each other: neighbours of a prefix connect to us"),
+    ] {
+        if let Some(item) = fields.take(key) {
+            item.flaw(Mistake::Conflict { rule });
+        }
+    }
+    if let Some(item) = fields.take("passive")
+        && item.boolean() == Some(false)
+    {
+        let rule = "passive: false and prefix exclude each other: neighbours of a prefix connect to us";
+        item.flaw(Mistake::Conflict { rule });
+    }
+    let limit = fields
+        .take("limit")
+        .and_then(|item| item.number("a number of neighbours, 1 to 1000000", 1..=1_000_000));
+    let config = PeerConfig { passive: true, ..config(fields, known) };
+    Some(Neighbor::Range(prefix?, PeerRange { config, limit: limit.unwrap_or(PeerRange::USUAL_LIMIT) }))
+}
+
+/// What entries of both kinds have.
+fn config(fields: &mut Fields<'_>, known: &Known<'_>) -> PeerConfig {
     let remote = fields.need("asn").and_then(|item| match item.text() {
         Some("external") => Some(RemoteAsn::External),
         Some("internal") => Some(RemoteAsn::Internal),
@@ -56,10 +102,12 @@ fn decode_fields(
     if let Some(item) = fields.take("description") {
         config.description = item.text().unwrap_or_default().to_owned();
     }
-    config.passive = fields.take("passive").and_then(|item| item.boolean()).unwrap_or(false);
     if let Some(item) = fields.take("local-address") {
         config.local_address = item.parse("an address such as 192.0.2.1");
     }
+    config.local_port = fields.take("local-port").and_then(|item| item.parse("a port, 1 to 65535"));
+    config.device =
+        fields.take("device").and_then(|item| item.parse("the name of an interface such as eth0"));
     config.local_asn = fields.take("local-asn").and_then(|item| local_asn(&item));
     if let Some(item) = fields.take("families") {
         config.families = families(&item);
@@ -85,6 +133,11 @@ fn decode_fields(
         .take("multihop")
         .and_then(|item| item.number("a TTL, 1 to 255", 1..=255))
         .filter(|ttl| *ttl > 1);
+    let hops = fields
+        .take("ttl-security")
+        .and_then(|item| item.number("hops, 1 to 255, or 0 for none", 0..=u8::MAX));
+    config.ttl_security = hops.and_then(NonZeroU8::new);
+    config.password = fields.take("md5-password-file").and_then(|item| password(&item));
     if let Some(item) = fields.take("next-hop") {
         config.next_hop = match item.word(&["default", "self", "keep"]) {
             Some(1) => NextHopMode::SelfAddress,
@@ -103,15 +156,33 @@ fn decode_fields(
     later(
         fields,
         &[
-            ("ttl-security", "0", "leave it out; TTL security comes later"),
-            ("md5-password-file", "", "leave it out; passwords come later"),
             ("route-reflector-client", "false", "leave it false"),
             ("add-path", "", "leave it out"),
             ("allow-own-as", "0", "leave it 0"),
             ("max-prefixes", "", "leave it out"),
         ],
     );
-    Some((key?.with_port(port.unwrap_or(BGP_PORT)), config))
+    config
+}
+
+/// The password in a file. Of a file only so much is read that a password which is too long is known as one.
+fn password(item: &Item<'_>) -> Option<Secret> {
+    const ENOUGH: usize = 4096;
+    let path = item.text()?;
+    let read = || -> std::io::Result<Vec<u8>> {
+        // All its room at once: a vector that grows leaves copies behind.
+        let mut content = Vec::with_capacity(2 * ENOUGH);
+        File::open(path)?.take(ENOUGH as u64).read_to_end(&mut content)?;
+        Ok(content)
+    };
+    let content = read().map_err(|error| error.to_string());
+    match content.and_then(|content| Secret::from_file_content(content).map_err(|error| error.to_string())) {
+        Ok(secret) => Some(secret),
+        Err(reason) => {
+            item.flaw(Mistake::File { path: path.to_owned(), reason });
+            None
+        }
+    }
 }
 
 /// `local-asn`: a number, or `{asn, no-prepend: true, replace-as: true}`, which is what a number alone means here: the

@@ -1,3 +1,4 @@
+use std::num::{NonZeroU8, NonZeroU16};
 use std::time::Duration;
 
 use bgp_core::command::{NextHopMode, Policy};
@@ -36,14 +37,17 @@ neighbors:
     extended-next-hop: true
     hold-time: 30
     connect-retry: 7
+    local-port: 1179
+    device: eth0
     multihop: 64
-    ttl-security: 0
+    ttl-security: 2
     route-reflector-client: false
     next-hop: self
     allow-own-as: 0
     import: POLICY
     export: accept
-  - { address: "2001:db8::2", asn: internal }
+  - { address: "2001:db8::2", asn: internal, ttl-security: 0 }
+  - { prefix: 198.51.100.0/24, asn: external, limit: 5, import: accept, export: accept }
 originate:
   - { prefix: 203.0.113.0/24, next-hop: self, communities: ["65000:1", "65000:1:2"], med: 10 }
 sets:
@@ -72,12 +76,20 @@ fn the_whole_file() {
     expected.extended_next_hop = true;
     expected.hold_time = HoldTime::new(30).unwrap();
     expected.connect_retry = Duration::from_secs(7);
+    expected.local_port = NonZeroU16::new(1179);
+    expected.device = Some("eth0".parse().unwrap());
     expected.multihop_ttl = Some(64);
+    expected.ttl_security = NonZeroU8::new(2);
     expected.next_hop = NextHopMode::SelfAddress;
     expected.import = Policy::Named("POLICY".into());
     assert_eq!(file.peers[&key], expected);
 
+    let range = &file.ranges[&"198.51.100.0/24".parse().unwrap()];
+    let config = PeerConfig { passive: true, ..PeerConfig::new(RemoteAsn::External) };
+    assert_eq!(*range, PeerRange { config, limit: 5 });
+
     let inner = &file.peers[&"2001:db8::2".parse().unwrap()];
+    assert_eq!(inner.ttl_security, None);
     assert_eq!((&inner.import, &inner.export), (&Policy::Accept, &Policy::Accept));
     assert_eq!(inner.families, FamilySet::only(Family::Ipv4Unicast));
 
@@ -174,7 +186,7 @@ fn mistakes_about_the_whole_are_all_named() {
 fn a_bad_neighbour_does_not_stop_the_others() {
     let file = parse(
         "neighbors:\n- { address: 192.0.2.2, asn: 65010 }\n- { address: 192.0.2.300, asn: 65010 }\n\
-         - { address: 192.0.2.4 }\n- { address: 192.0.2.5, asn: 65010, md5-password-file: /x, import: NONE, hold-tme: 9 }\n\
+         - { address: 192.0.2.4 }\n- { address: 192.0.2.5, asn: 65010, md5-password-file: /nowhere/key, import: NONE, hold-tme: 9 }\n\
          - { address: 192.0.2.2, asn: 65011 }\n- { address: 192.0.2.6, asn: 65010, hold-time: 2, families: [ipv4-vpn] }\n",
     );
     assert_eq!(file.peers.len(), 1);
@@ -195,8 +207,8 @@ fn a_bad_neighbour_does_not_stop_the_others() {
         (
             "192.0.2.5",
             &[
+                "line 7: neighbors[3].md5-password-file: \"/nowhere/key\": No such file or directory (os error 2)",
                 "line 7: neighbors[3].import: there is no \"NONE\"",
-                "line 7: neighbors[3].md5-password-file: is not supported by this release; leave it out; passwords come later",
                 "line 7: neighbors[3].hold-tme: unknown field; did you mean \"hold-time\"?",
             ],
         ),
@@ -223,7 +235,7 @@ fn commands_say_only_what_changed_in_an_order_that_works() {
     let all = old.commands_since(None);
     let kinds: Vec<_> =
         all.iter().map(|command| format!("{command:?}").split('(').next().unwrap().to_owned()).collect();
-    assert_eq!(kinds, ["PutPrefixSet", "PutPolicy", "PutOrigination", "PutPeer", "PutPeer"]);
+    assert_eq!(kinds, ["PutPrefixSet", "PutPolicy", "PutOrigination", "PutPeer", "PutPeer", "PutPeerRange"]);
     assert_eq!(old.commands_since(Some(&old)), []);
 
     let mut new = old.clone();
@@ -232,6 +244,7 @@ fn commands_say_only_what_changed_in_an_order_that_works() {
     let peer = new.peers.get_mut(&kept).unwrap();
     peer.passive = true;
     let peer = peer.clone();
+    new.ranges.clear();
     new.policies.clear();
     new.prefix_sets.clear();
     new.router_id = RouterId(7);
@@ -241,8 +254,86 @@ fn commands_say_only_what_changed_in_an_order_that_works() {
             Command::PutIdentity { asn: Asn(65000), router_id: RouterId(7) },
             Command::PutPeer(kept, peer),
             Command::DeletePeer(gone),
+            Command::DeletePeerRange("198.51.100.0/24".parse().unwrap()),
             Command::DeletePolicy("POLICY".into()),
             Command::DeletePrefixSet("own".into()),
         ]
     );
+}
+
+#[test]
+fn passwords_come_from_files_and_are_never_shown() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str, content: &[u8]| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        path.display().to_string()
+    };
+    let neighbors = |path: &str| {
+        format!("neighbors: [{{ address: 192.0.2.2, asn: 65010, md5-password-file: {path} }}]\n")
+    };
+    let key = file("key", b"correct horse\n");
+    let read = parse(&neighbors(&key));
+    let password = read.peers.values().next().unwrap().password.clone().unwrap();
+    assert_eq!(password.expose(), b"correct horse");
+    let shown = format!("{read:?} {:?}", read.commands_since(None));
+    assert!(!shown.contains("horse") && shown.contains("(secret)"), "{shown}");
+    // The same file with other content is another configuration.
+    file("key", b"battery staple\n");
+    let again = parse(&neighbors(&key));
+    assert_eq!(again.commands_since(Some(&read)).len(), 1);
+
+    let long = file("long", &[b'x'; 9000]);
+    for (path, reason) in [
+        (file("empty", b"\n"), "the password is empty"),
+        (long, "the password has 4096 octets; at most 80 fit"),
+        (dir.path().display().to_string(), "Is a directory (os error 21)"),
+    ] {
+        let refused = parse(&neighbors(&path)).refused;
+        assert!(refused[0].flaws[0].to_string().ends_with(reason), "{refused:?}");
+    }
+}
+
+#[test]
+fn neighbours_that_contradict_one_another_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let key = |name: &str| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, name).unwrap();
+        path.display().to_string()
+    };
+    let (a, b) = (key("a"), key("b"));
+    let rest = format!(
+        "neighbors:\n\
+         - {{ address: 192.0.2.2, asn: 65010, md5-password-file: {a} }}\n\
+         - {{ address: 192.0.2.2, port: 1179, asn: 65010, md5-password-file: {b} }}\n\
+         - {{ address: 192.0.2.2, port: 1180, asn: 65010, md5-password-file: {a} }}\n\
+         - {{ prefix: 198.51.100.0/24, asn: external, md5-password-file: {a} }}\n\
+         - {{ prefix: 198.51.100.0/24, asn: external }}\n\
+         - {{ address: 198.51.100.1, asn: 65010 }}\n\
+         - {{ address: 198.51.100.2, asn: 65010, md5-password-file: {b} }}\n\
+         - {{ address: 203.0.113.1, asn: 65010 }}\n\
+         - {{ prefix: 203.0.113.0/24, asn: external, md5-password-file: {a} }}\n\
+         - {{ prefix: 10.0.0.1/24, asn: external }}\n\
+         - {{ prefix: 10.0.0.0/24, asn: external, address: 10.0.0.1, passive: false, port: 1, local-port: 2, limit: 0 }}\n"
+    );
+    let file = parse(&rest);
+    let refused: Vec<String> =
+        file.refused.iter().flat_map(|refused| &refused.flaws).map(ToString::to_string).collect();
+    assert_eq!(
+        refused,
+        [
+            "line 5: neighbors[1]: another neighbour has this address and another md5-password-file",
+            "line 8: neighbors[4]: another neighbour has this prefix",
+            "line 9: neighbors[5]: without md5-password-file it contradicts a prefix that holds it and has one",
+            "line 12: neighbors[8]: its md5-password-file contradicts a neighbour of the prefix that has none",
+            "line 13: neighbors[9].prefix: must be a prefix such as 192.0.2.0/24 without host bits, not \"10.0.0.1/24\"",
+            "line 14: neighbors[10].address: address and prefix exclude each other",
+            "line 14: neighbors[10].port: port and prefix exclude each other: neighbours of a prefix connect to us",
+            "line 14: neighbors[10].local-port: local-port and prefix exclude each other: neighbours of a prefix connect to us",
+            "line 14: neighbors[10].passive: passive: false and prefix exclude each other: neighbours of a prefix connect to us",
+            "line 14: neighbors[10].limit: must be a number of neighbours, 1 to 1000000, not \"0\"",
+        ]
+    );
+    assert_eq!((file.peers.len(), file.ranges.len()), (4, 1));
 }

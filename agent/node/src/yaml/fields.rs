@@ -80,6 +80,13 @@ pub(crate) enum Mistake {
         /// The parser's words.
         reason: String,
     },
+    /// A file that is named here and can't be used. Its content isn't shown.
+    File {
+        /// Its path.
+        path: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A prefix with host bits set: a warning, as what was meant is plain.
     HostBits {
         /// As it is read.
@@ -140,6 +147,7 @@ impl fmt::Display for Mistake {
                 }
             }
             Self::Syntax { reason } => f.write_str(reason),
+            Self::File { path, reason } => write!(f, "\"{}\": {reason}", Shown(path)),
             Self::HostBits { masked } => write!(f, "has host bits set; read as {masked}"),
             Self::Unused => f.write_str("is not used by this release"),
             Self::Unsupported { remedy } => write!(f, "is not supported by this release; {remedy}"),

@@ -18,7 +18,7 @@ async fn reading_the_file_again_touches_only_what_changed() {
     lab.write(
         "speaker.yaml",
         &lab.speaker_file(
-            "  - { address: 127.77.0.9, asn: 65009, passive: true }\n  - { address: 127.77.0.8, asn: 65008, ttl-security: 1 }\n",
+            "  - { address: 127.77.0.9, asn: 65009, passive: true }\n  - { address: 127.77.0.8, asn: 65008, ttl-security: 256 }\n",
             &["203.0.113.0/24", "198.51.100.0/24"],
         ),
     );
@@ -31,7 +31,7 @@ async fn reading_the_file_again_touches_only_what_changed() {
     let refused = peers.as_array().unwrap().iter().find(|peer| peer["peer-address"] == "127.77.0.8").unwrap();
     assert_eq!(refused["session-state"], "unknown");
     assert!(
-        refused["state-reason"].as_str().unwrap().contains("neighbors[2].ttl-security: is not supported"),
+        refused["state-reason"].as_str().unwrap().contains("neighbors[2].ttl-security: must be hops"),
         "{refused}"
     );
     until("the new routes arrive", || async {

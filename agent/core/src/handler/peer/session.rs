@@ -1,7 +1,7 @@
 //! From objects to claims: one BGPPeer, or one node of the mesh, and the sessions it asks for on this node.
 
 use std::net::IpAddr;
-use std::num::NonZeroU16;
+use std::num::{NonZeroU8, NonZeroU16};
 
 use bgp_core::command::{NextHopMode, PeerConfig, Policy};
 use bgp_core::peer_key::PeerKey;
@@ -253,6 +253,7 @@ fn claim(wanted: Wanted<'_>, cluster: &Cluster) -> Option<Claim> {
     });
     config.local_address = wanted.local;
     config.multihop_ttl = external.then_some(MULTIHOP_TTL);
+    config.ttl_security = NonZeroU8::new(spec.map_or(0, |spec| spec.ttl_security));
     config.import = Policy::Accept;
     config.export = Policy::Named(PolicyName::new(EXPORT_POLICY));
     config.next_hop = match spec.map(|spec| spec.next_hop).unwrap_or_default() {
@@ -375,9 +376,6 @@ impl Problems {
                 "filters are not supported yet; a session without them would exchange what they forbid",
                 "remove filters",
             );
-        }
-        if spec.ttl_security > 0 {
-            self.warning("spec.ttlSecurity", "not supported yet: TTLs are not checked", "remove ttlSecurity");
         }
         if spec.reachable_by.is_some() {
             self.warning(

@@ -206,6 +206,7 @@ fn a_peer_ip_becomes_a_session() {
         local_asn: Some(Asn(65100)),
         keepalive_time: Some(Duration::from_millis(9_600)),
         next_hop: NextHopChoice::KeepExternal,
+        ttl_security: 2,
         ..peer_ip("198.51.100.9", 65010)
     };
     bench.peer("tor", spec.clone());
@@ -215,6 +216,7 @@ fn a_peer_ip_becomes_a_session() {
     assert_eq!(session.keepalive.map(std::num::NonZeroU16::get), Some(10));
     assert_eq!(session.next_hop, NextHopMode::Keep);
     assert_eq!((session.passive, session.multihop_ttl), (false, Some(64)));
+    assert_eq!(session.ttl_security.map(std::num::NonZeroU8::get), Some(2));
     assert_eq!(session.local_address, Some("192.0.2.1".parse().unwrap()));
     assert_eq!(session.description, "BGPPeer tor");
     assert_eq!(bench.reasons(), Vec::<String>::new());
@@ -374,7 +376,7 @@ fn an_ipv6_node_has_the_identifier_of_the_settings() {
 #[test]
 fn values_that_make_no_sense_are_named_with_a_remedy() {
     let mut bench = Bench::started(&[("a", v4("192.0.2.1/24"))]);
-    let cases: [(PeerSpec, &str, bool); 9] = [
+    let cases: [(PeerSpec, &str, bool); 8] = [
         (PeerSpec::default(), "BGPPeer p spec: it names no remote end (set peerIP or peerSelector)", false),
         (
             PeerSpec {
@@ -411,11 +413,6 @@ fn values_that_make_no_sense_are_named_with_a_remedy() {
             "BGPPeer p spec.filters: filters are not supported yet; a session without them would exchange what they \
              forbid (remove filters)",
             false,
-        ),
-        (
-            PeerSpec { ttl_security: 1, ..peer_ip("198.51.100.1", 1) },
-            "BGPPeer p spec.ttlSecurity: not supported yet: TTLs are not checked (remove ttlSecurity)",
-            true,
         ),
         (
             PeerSpec { peer_selector: Some("all()".into()), ..peer_ip("198.51.100.1", 0) },

@@ -56,6 +56,12 @@ pub(crate) struct Peer {
     pub(crate) graceful_restart: GracefulRestart,
     /// Whether segments are signed.
     pub(crate) tcp_password_enabled: bool,
+    /// How many hops away it may be, where TTL security says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ttl_security: Option<u8>,
+    /// The prefix that made it a neighbour, where it isn't configured itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) dynamic_prefix: Option<String>,
     /// The neighbour's BGP Identifier.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) router_id: Option<String>,
@@ -173,7 +179,9 @@ impl From<&PeerStatus> for Peer {
             applied_keep_alive_time_seconds: status.applied_keepalive,
             ebgp_multihop_ttl: status.multihop_ttl,
             graceful_restart: GracefulRestart::from(status),
-            tcp_password_enabled: false,
+            tcp_password_enabled: status.has_password,
+            ttl_security: status.ttl_security.map(std::num::NonZeroU8::get),
+            dynamic_prefix: status.range.map(|prefix| prefix.to_string()),
             router_id: status.remote_router_id.map(|id| id.to_string()),
             local_address: status.local_address.map(|address| address.to_string()),
             messages_received: status.received.total(),
