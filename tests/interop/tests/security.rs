@@ -1,15 +1,12 @@
 //! What protects sessions, against BIRD and FRR: TCP MD5 keys and their rotation, TTL security, TTLs over several hops,
 //! neighbours by prefix.
 
-#[path = "security/ours.rs"]
-mod ours;
-
 use interop::{OUR_ASN, OUR_IPV4, OUR_IPV6, PEER_IPV4, PEER_IPV6, PEER_ROUTE4, PEER_ROUTE6};
-use ours::Speaker;
 use test_support::bird::Bird;
 use test_support::frr::Frr;
 use test_support::lab::{Host, Lab};
 use test_support::programs::{BIRD, FRR, IP, available};
+use test_support::speaker::Speaker;
 use test_support::wait;
 
 const KEY: &str = "correct-horse";

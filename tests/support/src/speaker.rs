@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::lab::Host;
@@ -31,9 +32,10 @@ impl Speaker {
         let socket = host.dir().join("speaker.sock");
         // It outlives a SIGKILL.
         let _ = fs::remove_file(&socket);
-        fs::write(&config, format!("api: {}\n{file}", socket.display())).expect("the host's folder is ours");
+        write(host, file);
         let binary = programs::peregrine();
-        let argv = [&*binary.to_string_lossy(), "speaker", "--config", &config.to_string_lossy()];
+        let config = config.to_string_lossy();
+        let argv = [&*binary.to_string_lossy(), "speaker", "--config", &config, "--log-level", "debug"];
         let process = host.spawn("speaker", &argv);
         let mut speaker = Self { host: host.clone(), process };
         wait::until("the speaker answers", || {
@@ -41,6 +43,26 @@ impl Speaker {
             speaker.try_ask(&["peers"])
         });
         speaker
+    }
+
+    /// Replaces the file and has the speaker read it.
+    ///
+    /// # Panics
+    ///
+    /// When it does not do so.
+    #[track_caller]
+    pub fn reload(&mut self, file: &str) {
+        write(&self.host, file);
+        let read = |log: &str| log.matches("configuration read again").count();
+        let before = read(&self.process.log());
+        self.process.signal(Signal::HUP);
+        wait::until_true("the speaker has read its file again", || read(&self.process.log()) > before);
+    }
+
+    /// Everything it has logged.
+    #[must_use]
+    pub fn log(&self) -> String {
+        self.process.log()
     }
 
     fn socket(&self) -> PathBuf {
@@ -56,17 +78,30 @@ impl Speaker {
         query(&self.host, &self.socket(), words)
     }
 
+    /// What is told of the neighbour at `address`.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or no answer.
+    pub fn peer(&self, address: &str) -> Result<Value, String> {
+        let peers = self.try_ask(&["peers"])?;
+        let peer = peers.as_array().into_iter().flatten().find(|peer| peer["peer-address"] == address);
+        peer.cloned().ok_or_else(|| peers.to_string())
+    }
+
+    /// Waits until something holds of the neighbour at `address`, and returns what is told of it.
+    #[track_caller]
+    pub fn await_peer(&self, address: &str, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
+        wait::until(&format!("our session with {address} {what}"), || {
+            let peer = self.peer(address)?;
+            if holds(&peer) { Ok(peer) } else { Err(peer.to_string()) }
+        })
+    }
+
     /// Waits until the session with `address` is established, and returns what is told of it.
     #[track_caller]
     pub fn await_established(&self, address: &str) -> Value {
-        wait::until(&format!("our session with {address} is established"), || {
-            let peers = self.try_ask(&["peers"])?;
-            let peer = peers.as_array().into_iter().flatten().find(|peer| peer["peer-address"] == address);
-            match peer {
-                Some(peer) if peer["session-state"] == "established" => Ok(peer.clone()),
-                Some(_) | None => Err(peers.to_string()),
-            }
-        })
+        self.await_peer(address, "is established", |peer| peer["session-state"] == "established")
     }
 
     /// Waits until `prefix` is in our Loc-RIB and returns the route. `family` as the command takes it.
@@ -87,4 +122,10 @@ impl Speaker {
             if routes == Value::Array(Vec::new()) { Ok(()) } else { Err(routes.to_string()) }
         });
     }
+}
+
+fn write(host: &Host, file: &str) {
+    let socket = host.dir().join("speaker.sock");
+    let text = format!("api: {}\n{file}", socket.display());
+    fs::write(host.dir().join("speaker.yaml"), text).expect("the host's folder is ours");
 }
