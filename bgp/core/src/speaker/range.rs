@@ -1,8 +1,9 @@
 //! Who may connect: the configured neighbours, and everybody in a prefix of dynamic ones.
 //!
 //! A dynamic neighbour comes into being with a connection from an address of its prefix where nobody is configured. It
-//! never connects itself. When it has had no connection for as long as its longest back-off it is forgotten, so that one
-//! that keeps failing is still held off meanwhile; and sooner where its place is needed.
+//! never connects itself. When it has had no connection for as long as its longest back-off, and no routes of it are kept
+//! any more, it is forgotten: so one that keeps failing is still held off meanwhile. It is forgotten sooner where its place
+//! is needed, unless routes of it are kept.
 
 use std::net::SocketAddr;
 
@@ -135,10 +136,13 @@ impl Speaker {
         Some(self.add_peer(now, key, config, settings, Some(prefix), out))
     }
 
-    /// A dynamic neighbour of this prefix that has no connection, the one longest without.
+    /// A dynamic neighbour of this prefix that has no connection and no routes, the one longest without.
     fn departing(&self, prefix: IpNet) -> Option<PeerKey> {
         let neighbours = self.departures.iter().filter_map(|(_, peer)| self.peer(*peer));
-        neighbours.filter(|neighbour| neighbour.range == Some(prefix)).map(|neighbour| neighbour.key).next()
+        neighbours
+            .filter(|neighbour| neighbour.range == Some(prefix) && neighbour.stale.families().is_empty())
+            .map(|neighbour| neighbour.key)
+            .next()
     }
 
     /// Notes whether a dynamic neighbour is still wanted.
@@ -169,8 +173,16 @@ impl Speaker {
             && at <= now
         {
             self.departures.remove(&(at, peer));
-            if let Some(key) = self.peer(peer).map(|neighbour| neighbour.key) {
-                self.delete_peer(now, &key, out);
+            let Some(neighbour) = self.peer_mut(peer) else { continue };
+            match neighbour.stale.deadline().filter(|until| *until > now) {
+                Some(until) => {
+                    neighbour.departs = Some(until);
+                    self.departures.insert((until, peer));
+                }
+                None => {
+                    let key = neighbour.key;
+                    self.delete_peer(now, &key, out);
+                }
             }
         }
     }

@@ -78,6 +78,27 @@ fn one_that_has_gone_is_forgotten_after_a_while_with_its_routes() {
 }
 
 #[test]
+fn one_whose_routes_are_kept_is_known_until_they_are_not() {
+    let graceful = Some(GracefulRestart::USUAL);
+    let config = PeerConfig { graceful_restart: graceful, ..range().config };
+    let mut world = world(PeerRange { limit: 1, ..PeerRange::new(config) });
+    world.originate(1, nth(2), marked(2));
+    let config = PeerConfig { graceful_restart: graceful, ..world.config(0) };
+    world.command(1, Command::PutPeer(key(0), config));
+    world.settle();
+    world.cut(0, 1, true);
+    world.pass(2 * LINGER);
+    assert_eq!((known(&world), world.best(0, Family::Ipv4Unicast).len()), (vec![key(1)], 1));
+    // Nor is its place given away.
+    connect(&mut world, 2);
+    assert_eq!(known(&world), [key(1)]);
+    // The two minutes of the restart time are over; the other gets the place.
+    world.pass(3 * LINGER);
+    assert!(world.best(0, Family::Ipv4Unicast).is_empty());
+    assert!(!known(&world).contains(&key(1)));
+}
+
+#[test]
 fn there_are_no_more_than_the_limit_and_those_without_a_session_make_way() {
     let mut world = world(PeerRange { limit: 2, ..range() });
     for node in 1..=3 {
