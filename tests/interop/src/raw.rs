@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use socket2::{Domain, SockAddr, Socket, Type};
-use test_support::wait::PATIENCE;
+use test_support::wait::{self, PATIENCE};
 
 /// A KEEPALIVE.
 pub const KEEPALIVE: [u8; 19] = [
@@ -45,7 +45,7 @@ pub struct Raw {
 }
 
 impl Raw {
-    /// Connects from an address of this machine.
+    /// Connects from an address of this machine; a speaker that does not listen yet is waited for.
     ///
     /// # Panics
     ///
@@ -53,7 +53,9 @@ impl Raw {
     #[must_use]
     #[track_caller]
     pub fn connect(from: Ipv4Addr, to: SocketAddr) -> Self {
-        Self::try_connect(from, to).unwrap_or_else(|error| panic!("{from} to {to}: {error}"))
+        wait::until(&format!("{from} is connected to {to}"), || {
+            Self::try_connect(from, to).map_err(|error| error.to_string())
+        })
     }
 
     /// Connects from an address of this machine.
