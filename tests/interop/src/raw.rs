@@ -134,7 +134,11 @@ impl Raw {
             match self.stream.read(&mut room) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
                 Ok(octets) => self.unread.extend_from_slice(&room[..octets]),
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+                    ) => {}
                 Err(error) => return Err(error),
             }
         }
