@@ -26,7 +26,7 @@ fn capability() -> impl Strategy<Value = Capability> {
         Just(Capability::EnhancedRouteRefresh),
         (1u32..).prop_map(|asn| Capability::FourOctetAs(Asn(asn))),
         vec(add_path, 0..6).prop_map(Capability::AddPath),
-        (71u8.., vec(any::<u8>(), 0..40))
+        (76u8.., vec(any::<u8>(), 0..40))
             .prop_map(|(code, value)| Capability::Unknown { code, value: value.into() }),
     ]
 }
