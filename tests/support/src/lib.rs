@@ -7,12 +7,13 @@
 //! - [`lab`]: network and mount namespaces, hosts on one link
 //! - [`process`]: a child process with its log
 //! - [`programs`]: where daemons and our own binary are; what was skipped and why
-//! - [`bird`], [`frr`]: the real neighbours
+//! - [`bird`], [`frr`], [`gobgp`]: the real neighbours
 //! - [`peregrine`]: our own binary, its manifests and its answers
 //! - [`speaker`]: our own binary as a speaker alone
 
 pub mod bird;
 pub mod frr;
+pub mod gobgp;
 pub mod lab;
 pub mod peregrine;
 

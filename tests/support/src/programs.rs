@@ -18,6 +18,12 @@ pub struct Program {
 pub const BIRD: Program = Program { file: "bird", package: "bird2" };
 /// FRR's BGP daemon.
 pub const FRR: Program = Program { file: "/usr/lib/frr/bgpd", package: "frr" };
+/// GoBGP, daemon and command line.
+pub const GOBGP: Program = Program { file: "gobgpd", package: "gobgpd" };
+/// OpenBGPD.
+pub const OPENBGPD: Program = Program { file: "bgpd", package: "openbgpd" };
+/// ExaBGP.
+pub const EXABGP: Program = Program { file: "exabgp", package: "exabgp" };
 /// iproute2, which makes the namespaces.
 pub const IP: Program = Program { file: "ip", package: "iproute2" };
 
