@@ -143,10 +143,7 @@ impl Gobgp {
     /// There is none, or no answer.
     pub fn paths(&self, family: &str, prefix: &str) -> Result<Vec<Value>, String> {
         let table = self.ask(&["global", "rib", "-a", family])?;
-        match &table[prefix] {
-            Value::Array(paths) => Ok(paths.clone()),
-            _ => Err(table.to_string()),
-        }
+        table[prefix].as_array().cloned().ok_or_else(|| table.to_string())
     }
 
     /// Waits until GoBGP holds a best path for `prefix` and returns its JSON. `family` as `-a` takes it.
