@@ -14,6 +14,8 @@
 //! way of everything else; [`task`] is for embedders that have a runtime.
 //!
 //! *Absent on purpose:* any decision about BGP.
+//!
+#![doc = include_str!("settings.md")]
 
 mod auth;
 mod buffer;

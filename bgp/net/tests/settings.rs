@@ -1,0 +1,514 @@
+//! What a change of a setting costs: `src/settings.md`, a part of the crate's documentation, held against a speaker with
+//! live sessions. A setting without a row there, or without a line here, fails.
+//!
+//! The speaker under test, AS 65001 at 127.0.9.1, has four neighbours: one whose settings change, a bystander that must
+//! not notice anything (and has a `local_asn`), one in the same AS, and one in a prefix.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+use std::num::{NonZeroU8, NonZeroU16};
+use std::time::Duration;
+
+use bgp_core::command::{
+    Applied, Audience, Command, NextHopMode, Origination, PeerConfig, PeerRange, Policy, StopMode,
+};
+use bgp_core::peer_key::{InstanceName, PeerKey};
+use bgp_core::policy::{Act, Condition, Default as Otherwise, Flow, PolicyDef, StatementDef};
+use bgp_core::query::{RouteQuery, RouteTable};
+use bgp_core::rib::NextHopState;
+use bgp_core::secret::Secret;
+use bgp_core::session::{GracefulRestart, HoldTime, IdleHold, RemoteAsn, RestartTime, State};
+use bgp_core::speaker::SpeakerSettings;
+use bgp_core::{Asn, Family, FamilySet, Nlri, RouterId};
+use bgp_net::{Handle, ListenerState, NetSettings};
+
+const TABLE: &str = include_str!("../src/settings.md");
+
+/// Nothing here takes a tenth of this; a test that waits for ever says so.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
+    match tokio::time::timeout(PATIENCE, future).await {
+        Ok(value) => value,
+        Err(_) => panic!("{what}: not within {PATIENCE:?}"),
+    }
+}
+
+/// What the documentation says that a change costs.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum Cost {
+    Live,
+    Refresh,
+    Reset,
+    Start,
+}
+
+/// The rows of the section whose heading names `what`.
+fn rows(what: &str) -> BTreeMap<&'static str, Cost> {
+    let section = TABLE.split("\n## ").find(|section| section.lines().next().unwrap().contains(what));
+    let section = section.unwrap_or_else(|| panic!("no section {what}"));
+    let row = |line: &'static str| {
+        let mut cells = line.strip_prefix("| `")?.split('|');
+        let setting = cells.next()?.trim().trim_end_matches('`');
+        let cost = match cells.next()?.trim() {
+            "live" => Cost::Live,
+            "refresh" => Cost::Refresh,
+            "reset" => Cost::Reset,
+            "start" => Cost::Start,
+            other => panic!("{setting}: {other:?} is no cost"),
+        };
+        Some((setting, cost))
+    };
+    section.lines().filter_map(row).collect()
+}
+
+/// A setting, and another value for it than the neighbour has whose settings change.
+struct Line<T> {
+    setting: &'static str,
+    change: fn(&mut T),
+}
+
+/// A line for each field of a struct. It names all of them, so that a new one does not compile until it has its line.
+macro_rules! lines {
+    ($prefix:literal, $Of:ident in $Whole:ty { $($field:ident: $change:expr,)* }) => {{
+        let _ = |$Of { $($field: _),* }: $Of| ();
+        vec![$(Line::<$Whole> { setting: concat!($prefix, stringify!($field)), change: $change }),*]
+    }};
+}
+
+/// The settings of a neighbour.
+fn neighbour_lines() -> Vec<Line<PeerConfig>> {
+    let mut lines = lines!("", PeerConfig in PeerConfig {
+        remote_asn: |config| config.remote_asn = RemoteAsn::Is(Asn(65009)),
+        local_asn: |config| config.local_asn = Some(Asn(65100)),
+        families: |config| config.families = FamilySet::only(Family::Ipv4Unicast),
+        extended_messages: |config| config.extended_messages ^= true,
+        extended_next_hop: |config| config.extended_next_hop ^= true,
+        hold_time: |config| config.hold_time = HoldTime::new(30).unwrap(),
+        keepalive: |config| config.keepalive = NonZeroU16::new(7),
+        connect_retry: |config| config.connect_retry *= 2,
+        idle_hold: |config| config.idle_hold.max *= 2,
+        passive: |config| config.passive ^= true,
+        graceful_restart: |config| config.graceful_restart = None,
+        local_address: |config| config.local_address = Some(address(9)),
+        local_port: |config| config.local_port = NonZeroU16::new(1179),
+        device: |config| config.device = Some("lo".parse().unwrap()),
+        multihop_ttl: |config| config.multihop_ttl = Some(2),
+        ttl_security: |config| config.ttl_security = NonZeroU8::new(1),
+        password: |config| config.password = Some(Secret::new(b"key".to_vec()).unwrap()),
+        import: |config| config.import = Policy::Reject,
+        export: |config| config.export = Policy::Reject,
+        next_hop: |config| config.next_hop = NextHopMode::Keep,
+        next_hop_v4: |config| config.next_hop_v4 = Some([192, 0, 2, 77].into()),
+        next_hop_v6: |config| config.next_hop_v6 = Some("2001:db8::77".parse().unwrap()),
+        description: |config| config.description = "another".into(),
+    });
+    fn graceful(config: &mut PeerConfig) -> &mut GracefulRestart {
+        config.graceful_restart.as_mut().unwrap()
+    }
+    lines.extend(lines!("graceful_restart.", GracefulRestart in PeerConfig {
+        restart_time: |config| graceful(config).restart_time = RestartTime::MAX,
+        forwarding: |config| graceful(config).forwarding = FamilySet::ALL,
+        stale_time: |config| graceful(config).stale_time *= 2,
+    }));
+    lines
+}
+
+fn origination_lines() -> Vec<Line<Origination>> {
+    lines!("", Origination in Origination {
+        next_hop: |own| own.next_hop = Some([192, 0, 2, 78].into()),
+        med: |own| own.med = Some(5),
+        local_pref: |own| own.local_pref = Some(200),
+        communities: |own| own.communities = vec![65001 << 16 | 1],
+        large_communities: |own| own.large_communities = vec![(65001, 1, 1)],
+        audience: |own| own.audience = Audience::Ibgp,
+    })
+}
+
+/// What shows in the settings of a speaker; how it changes is said where it does.
+fn speaker_lines() -> Vec<Line<SpeakerSettings>> {
+    lines!("", SpeakerSettings in SpeakerSettings {
+        instance: |_| (),
+        asn: |_| (),
+        router_id: |_| (),
+        seed: |_| (),
+        multipath: |_| (),
+        convergence_grace: |_| (),
+        convergence_quiet: |_| (),
+        convergence_deadline: |_| (),
+        restarted: |_| (),
+        deferral_grace: |_| (),
+        selection_deferral: |_| (),
+    })
+}
+
+/// The row that says what a command costs: section and setting. `None` where the setting is named by its own section, or
+/// where it is no setting that is changed. No command is left out, so a new one has to be thought of.
+fn row_of(command: &Command) -> Option<&'static str> {
+    match command {
+        Command::PutPolicy(..) => Some("PutPolicy"),
+        Command::PutPrefixSet(..) => Some("PutPrefixSet"),
+        Command::PutNeighborSet(..) => Some("PutNeighborSet"),
+        Command::PutNextHop(..) => Some("PutNextHop"),
+        // In sections of their own.
+        Command::PutPeer(..)
+        | Command::PutPeerRange(..)
+        | Command::PutOrigination(..)
+        | Command::PutIdentity { .. } => None,
+        // What is deleted costs what it was.
+        Command::DeletePeer(_)
+        | Command::DeletePeerRange(_)
+        | Command::DeleteOrigination(_)
+        | Command::DeletePrefixSet(_)
+        | Command::DeleteNeighborSet(_)
+        | Command::DeletePolicy(_)
+        | Command::DeleteNextHop(_) => None,
+        // Deeds.
+        Command::LoadingDone
+        | Command::ClearPeer(..)
+        | Command::DisablePeer(..)
+        | Command::EnablePeer(_)
+        | Command::Stop(_) => None,
+    }
+}
+
+fn named<T>(lines: &[Line<T>]) -> BTreeSet<&'static str> {
+    lines.iter().map(|line| line.setting).collect()
+}
+
+#[test]
+fn every_setting_has_its_row_and_every_row_its_setting() {
+    let documented = |what| rows(what).into_keys().collect::<BTreeSet<_>>();
+    assert_eq!(documented("PeerConfig"), named(&neighbour_lines()));
+    assert_eq!(documented("Origination"), named(&origination_lines()));
+    assert_eq!(documented("SpeakerSettings"), named(&speaker_lines()));
+    // A range has this, and the settings of a neighbour.
+    let _ = |PeerRange { config: _, limit: _ }: PeerRange| ();
+    assert_eq!(documented("PeerRange"), BTreeSet::from(["limit"]));
+    // So has the shell.
+    let _ = |NetSettings { listen: _ }: NetSettings| ();
+    let mut shared: BTreeSet<_> = shared_changes().iter().filter_map(|(to, _)| row_of(to)).collect();
+    shared.insert("listen");
+    assert_eq!(documented("several neighbours"), shared);
+}
+
+fn policy(med: u32) -> PolicyDef {
+    let when = vec![Condition::NeighborSet("told".into())];
+    let statement = StatementDef { when, apply: vec![Act::SetMed(med)], then: Flow::Accept };
+    PolicyDef { statements: vec![statement], default: Otherwise::Accept }
+}
+
+/// The policies of the neighbour and their sets, before anything changes.
+fn shared_base() -> Vec<Command> {
+    let when = vec![Condition::PrefixSet("unwanted".into())];
+    let reject = StatementDef { when, apply: vec![], then: Flow::Reject };
+    let import = PolicyDef { statements: vec![reject], default: Otherwise::Accept };
+    vec![
+        Command::PutPrefixSet("unwanted".into(), vec!["10.9.0.0/16 le 24".parse().unwrap()]),
+        Command::PutNeighborSet("told".into(), vec![address(2)]),
+        Command::PutPolicy("in".into(), import),
+        Command::PutPolicy("out".into(), policy(1)),
+    ]
+}
+
+/// Other values, and the old ones.
+fn shared_changes() -> Vec<(Command, Command)> {
+    let hop = [192, 0, 2, 3].into();
+    let [prefixes, neighbours, _, out] = shared_base().try_into().unwrap();
+    vec![
+        (Command::PutPrefixSet("unwanted".into(), vec!["10.2.0.0/16 le 24".parse().unwrap()]), prefixes),
+        (Command::PutNeighborSet("told".into(), vec![]), neighbours),
+        (Command::PutPolicy("out".into(), policy(2)), out),
+        (
+            Command::PutNextHop(hop, NextHopState { reachable: false, ..NextHopState::default() }),
+            Command::DeleteNextHop(hop),
+        ),
+    ]
+}
+
+/// Asks again and again until there is an answer.
+async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
+    let mut pause = tokio::time::interval(Duration::from_millis(2));
+    soon(what, async {
+        loop {
+            pause.tick().await;
+            if let Some(answer) = ask().await {
+                return answer;
+            }
+        }
+    })
+    .await
+}
+
+fn address(n: u8) -> IpAddr {
+    [127, 0, 9, n].into()
+}
+
+/// A speaker with an address of its own.
+struct Node {
+    handle: Handle,
+    address: SocketAddr,
+}
+
+impl Node {
+    async fn start(asn: u32, n: u8) -> Self {
+        let id = RouterId(u32::from(n));
+        let settings = SpeakerSettings::new(InstanceName::new("test"), Asn(asn), id, u64::from(n) ^ 0x5eed);
+        let net = NetSettings { listen: vec![SocketAddr::new(address(n), 0)] };
+        let handle = bgp_net::spawn(settings, net).unwrap();
+        let listeners = soon("listeners", handle.listeners()).await.unwrap();
+        let ListenerState::Listening(address) = listeners[0].state else { panic!("{listeners:?}") };
+        Self { handle, address }
+    }
+
+    fn key(&self) -> PeerKey {
+        PeerKey::from_socket(self.address)
+    }
+
+    async fn command(&self, command: Command) -> Applied {
+        soon("command", self.handle.command(command)).await.unwrap()
+    }
+
+    async fn originate(&self, prefix: &str, own: Origination) -> Applied {
+        self.command(Command::PutOrigination(prefix.parse().unwrap(), own)).await
+    }
+
+    /// What it has learned from others, with all that may change; markers left out.
+    async fn learned(&self) -> BTreeSet<String> {
+        let mut learned = BTreeSet::new();
+        for family in [Family::Ipv4Unicast, Family::Ipv6Unicast] {
+            let query = RouteQuery { table: RouteTable::LocRib, family, prefix: None };
+            for route in soon("routes", self.handle.routes(query).collect()).await.unwrap() {
+                let marker = route.nlri.to_string().starts_with("198.51.100.");
+                let paths = route.paths.iter().filter(|path| path.source.is_some() && !marker);
+                learned.extend(paths.map(|path| {
+                    let (source, rejected) = (path.source.unwrap(), path.rejected.is_some());
+                    let octets = path.attrs.canonical();
+                    let next_hop = path.next_hop;
+                    let stale = path.stale;
+                    format!("{} from {source} {next_hop:?} {octets:?} {stale} {rejected}", route.nlri)
+                }));
+            }
+        }
+        learned
+    }
+
+    async fn has(&self, prefix: Nlri) -> bool {
+        let query = RouteQuery { table: RouteTable::LocRib, family: prefix.family(), prefix: Some(prefix) };
+        !soon("routes", self.handle.routes(query).collect()).await.unwrap().is_empty()
+    }
+}
+
+fn config(asn: RemoteAsn, local: u8) -> PeerConfig {
+    PeerConfig {
+        families: [Family::Ipv4Unicast, Family::Ipv6Unicast].into_iter().collect(),
+        idle_hold: IdleHold { min: Duration::from_millis(20), max: Duration::from_millis(200) },
+        connect_retry: Duration::from_millis(200),
+        graceful_restart: Some(GracefulRestart::USUAL),
+        local_address: Some(address(local)),
+        ..PeerConfig::new(asn)
+    }
+}
+
+/// What the neighbour has whose settings change, before they do.
+fn base() -> PeerConfig {
+    PeerConfig {
+        import: Policy::Named("in".into()),
+        export: Policy::Named("out".into()),
+        ..config(RemoteAsn::External, 1)
+    }
+}
+
+const OWN: &str = "10.1.0.0/24";
+const RANGE: &str = "127.0.9.5/32";
+
+/// The speakers, connected.
+struct World {
+    subject: Node,
+    changed: Node,
+    bystander: Node,
+    inside: Node,
+    dynamic: Node,
+    markers: u8,
+}
+
+impl World {
+    async fn start() -> Self {
+        let (subject, changed) = (Node::start(65001, 1).await, Node::start(65002, 2).await);
+        let (bystander, inside) = (Node::start(65003, 3).await, Node::start(65001, 4).await);
+        let dynamic = Node::start(65005, 5).await;
+        for command in shared_base() {
+            subject.command(command).await;
+        }
+        subject.originate(OWN, Origination::default()).await;
+        subject.originate("2001:db8:1::/48", Origination::default()).await;
+        changed.originate("10.2.0.0/24", Origination::default()).await;
+        let third = Origination { next_hop: Some([192, 0, 2, 3].into()), ..Origination::default() };
+        bystander.originate("10.3.0.0/24", third).await;
+
+        let apart = PeerConfig { local_asn: Some(Asn(65101)), ..config(RemoteAsn::External, 1) };
+        subject.command(Command::PutPeer(changed.key(), base())).await;
+        subject.command(Command::PutPeer(bystander.key(), apart)).await;
+        subject.command(Command::PutPeer(inside.key(), config(RemoteAsn::Internal, 1))).await;
+        let range = PeerRange::new(config(RemoteAsn::External, 1));
+        subject.command(Command::PutPeerRange(RANGE.parse().unwrap(), range)).await;
+        for (node, n) in [(&changed, 2), (&bystander, 3), (&inside, 4), (&dynamic, 5)] {
+            let asn = if n == 4 { RemoteAsn::Internal } else { RemoteAsn::External };
+            node.command(Command::PutPeer(subject.key(), config(asn, n))).await;
+        }
+        for node in [&subject, &changed, &bystander, &inside, &dynamic] {
+            node.command(Command::LoadingDone).await;
+        }
+        let mut world = Self { subject, changed, bystander, inside, dynamic, markers: 0 };
+        world.all_is_told().await;
+        world
+    }
+
+    /// The subject's neighbours.
+    fn neighbours(&self) -> [&Node; 4] {
+        [&self.changed, &self.bystander, &self.inside, &self.dynamic]
+    }
+
+    async fn routes(&self) -> Vec<BTreeSet<String>> {
+        let mut all = vec![self.subject.learned().await];
+        for node in self.neighbours() {
+            all.push(node.learned().await);
+        }
+        all
+    }
+
+    /// The sessions that are up, and how often each has come up.
+    async fn sessions(&self) -> BTreeMap<PeerKey, (State, u64)> {
+        let peers = soon("peers", self.subject.handle.peers()).await.unwrap();
+        peers.iter().map(|peer| (peer.key, (peer.state, peer.established_count))).collect()
+    }
+
+    /// Waits until what was told before has arrived, at the subject and at all its neighbours.
+    async fn all_is_told(&mut self) {
+        self.markers += 1;
+        for (n, origin) in [&self.subject, &self.changed, &self.bystander].into_iter().enumerate() {
+            let text = format!("198.51.100.{}/32", (3 * usize::from(self.markers) + n) % 256);
+            let next_hop = Some([192, 0, 2, 9].into());
+            origin.originate(&text, Origination { next_hop, ..Origination::default() }).await;
+            let marker: Nlri = text.parse().unwrap();
+            for there in [true, false] {
+                for node in self.neighbours().into_iter().chain([&self.subject]) {
+                    until("a marker", async || (node.has(marker).await == there).then_some(())).await;
+                }
+                origin.command(Command::DeleteOrigination(marker)).await;
+            }
+        }
+    }
+
+    /// Changes something and puts it back, and holds what that did against what it should cost; `whose` sessions have the
+    /// setting.
+    async fn change(&mut self, setting: &str, cost: Cost, whose: &[PeerKey], to: Command, back: Command) {
+        let (routes, sessions) = (self.routes().await, self.sessions().await);
+        let unchanged = self.subject.command(back.clone()).await;
+        assert_eq!(unchanged, Applied::Unchanged, "{setting}, as it is");
+        let answer = self.subject.command(to.clone()).await;
+        let expected = if cost == Cost::Reset { Applied::SessionReset } else { Applied::Applied };
+        assert_eq!(answer, expected, "{setting}");
+        match cost {
+            Cost::Live => {
+                self.all_is_told().await;
+                assert_eq!(self.routes().await, routes, "{setting}: no route may change");
+            }
+            Cost::Refresh => {
+                let what = format!("{setting}: other routes");
+                until(&what, async || (self.routes().await != routes).then_some(())).await;
+            }
+            Cost::Reset => {}
+            Cost::Start => panic!("{setting} can't change"),
+        }
+        assert_eq!(self.subject.command(to).await, Applied::Unchanged, "{setting}, twice");
+        assert_ne!(self.subject.command(back).await, Applied::Unchanged, "{setting}, back");
+        let what = format!("{setting}: the sessions again");
+        let after = until(&what, async || {
+            let after = self.sessions().await;
+            after.values().all(|(state, _)| *state == State::Established).then_some(after)
+        })
+        .await;
+        let what = format!("{setting}: the routes again");
+        until(&what, async || (self.routes().await == routes).then_some(())).await;
+        self.all_is_told().await;
+        for (key, (_, before)) in sessions {
+            let again = after.get(&key).map(|(_, count)| *count).unwrap();
+            if cost == Cost::Reset && whose.contains(&key) {
+                assert!(again > before, "{setting}: {key} had to start again");
+            } else {
+                assert_eq!(again, before, "{setting}: {key} must not notice");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_change_costs_what_the_documentation_says() {
+    let mut world = World::start().await;
+    let key = world.changed.key();
+    let costs = rows("PeerConfig");
+    for Line { setting, change } in neighbour_lines() {
+        let mut other = base();
+        change(&mut other);
+        let (to, back) = (Command::PutPeer(key, other), Command::PutPeer(key, base()));
+        world.change(setting, costs[setting], &[key], to, back).await;
+    }
+
+    let (costs, dynamic) = (rows("PeerRange"), PeerKey::new(address(5)));
+    let prefix = RANGE.parse().unwrap();
+    let range = PeerRange::new(config(RemoteAsn::External, 1));
+    let put = |range: &PeerRange| Command::PutPeerRange(prefix, range.clone());
+    let limit = PeerRange { limit: 7, ..range.clone() };
+    world.change("limit", costs["limit"], &[], put(&limit), put(&range)).await;
+    // And, as for a neighbour that is configured itself:
+    for (setting, cost) in rows("PeerConfig") {
+        if matches!(setting, "description" | "export" | "hold_time" | "password") {
+            let mut other = range.clone();
+            let lines = neighbour_lines();
+            let line = lines.iter().find(|line| line.setting == setting).unwrap();
+            (line.change)(&mut other.config);
+            world.change(setting, cost, &[dynamic], put(&other), put(&range)).await;
+        }
+    }
+
+    let costs = rows("Origination");
+    let nlri = OWN.parse().unwrap();
+    for Line { setting, change } in origination_lines() {
+        let mut other = Origination::default();
+        change(&mut other);
+        let to = Command::PutOrigination(nlri, other);
+        let back = Command::PutOrigination(nlri, Origination::default());
+        world.change(setting, costs[setting], &[], to, back).await;
+    }
+
+    let costs = rows("several neighbours");
+    for (to, back) in shared_changes() {
+        let setting = row_of(&to).unwrap();
+        world.change(setting, costs[setting], &[], to, back).await;
+    }
+
+    assert_eq!(costs["listen"], Cost::Live);
+    let (sessions, listen) = (world.sessions().await, world.subject.address);
+    for addresses in [vec![listen, SocketAddr::new(address(6), 0)], vec![], vec![listen]] {
+        soon("listen", world.subject.handle.listen(addresses)).await.unwrap();
+        world.all_is_told().await;
+    }
+    assert_eq!(world.sessions().await, sessions);
+
+    // Last, since everything begins anew.
+    let costs = rows("SpeakerSettings");
+    let asn = |asn| Command::PutIdentity { asn: Asn(asn), router_id: RouterId(1) };
+    let id = |id| Command::PutIdentity { asn: Asn(65001), router_id: RouterId(id) };
+    let [changed, bystander, inside, dynamic] = world.neighbours().map(Node::key);
+    let dynamic = dynamic.with_port(179);
+    world.change("asn", costs["asn"], &[changed, inside, dynamic], asn(65011), asn(65001)).await;
+    world
+        .change("router_id", costs["router_id"], &[changed, bystander, inside, dynamic], id(77), id(1))
+        .await;
+    for node in world.neighbours() {
+        soon("shutdown", node.handle.shutdown(StopMode::Notify(String::new()))).await;
+    }
+}
