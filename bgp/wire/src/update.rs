@@ -76,6 +76,7 @@ impl<'a> UpdateView<'a> {
                 reachable: !nlri.is_empty(),
                 classic: ipv4 && !nlri.is_empty(),
                 multiprotocol: false,
+                sr_policy: false,
             },
         };
         if !attrs.is_empty() {

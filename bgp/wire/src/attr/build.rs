@@ -146,6 +146,12 @@ impl<'a> Builder<'a> {
         self.put_or_remove(code::ORIGINATOR_ID, originator.map(|originator| originator.octets().into()))
     }
 
+    /// Sets or clears TUNNEL_ENCAPSULATION: the octets of its tunnels, such as [`super::tunnel_encap::CandidatePath::encode`]
+    /// gives.
+    pub fn tunnel_encap(&mut self, tunnels: Option<Vec<u8>>) -> &mut Self {
+        self.put_or_remove(code::TUNNEL_ENCAP, tunnels)
+    }
+
     /// Puts a cluster before CLUSTER_LIST (RFC 4456 section 8).
     pub fn prepend_cluster(&mut self, cluster: RouterId) -> &mut Self {
         let list = [&cluster.octets(), self.value(code::CLUSTER_LIST)].concat();

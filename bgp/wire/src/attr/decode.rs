@@ -25,10 +25,13 @@ pub struct DecodeCtx {
     /// The UPDATE announces prefixes of an agreed family in MP_REACH_NLRI. Changes nothing about the attributes,
     /// but tells apart keys ([`crate::update::AttrKey`]) that begin with a next hop from those that do not.
     pub multiprotocol: bool,
+    /// Those prefixes are SR policies, so that TUNNEL_ENCAPSULATION is mandatory and must hold one (RFC 9830 section
+    /// 4.2.1).
+    pub sr_policy: bool,
 }
 
 impl DecodeCtx {
-    /// The context as a small number, below 32, to mix into a hash.
+    /// The context as a small number, below 64, to mix into a hash.
     #[must_use]
     pub const fn tag(self) -> u8 {
         self.four_octet as u8
@@ -36,6 +39,7 @@ impl DecodeCtx {
             | (self.reachable as u8) << 2
             | (self.classic as u8) << 3
             | (self.multiprotocol as u8) << 4
+            | (self.sr_policy as u8) << 5
     }
 }
 
@@ -80,9 +84,12 @@ pub fn decode(attrs: AttrIter<'_>, ctx: DecodeCtx) -> Result<Decoded, WireError>
             None => kept.extend(unknown::keep(&attr)?.map(|flags| RawAttr { flags, ..attr })),
         }
     }
-    for (code, mandatory) in
-        [(code::ORIGIN, ctx.reachable), (code::AS_PATH, ctx.reachable), (code::NEXT_HOP, ctx.classic)]
-    {
+    for (code, mandatory) in [
+        (code::ORIGIN, ctx.reachable),
+        (code::AS_PATH, ctx.reachable),
+        (code::NEXT_HOP, ctx.classic),
+        (code::TUNNEL_ENCAP, ctx.sr_policy),
+    ] {
         if mandatory && !seen.contains(code) {
             decoded.fault(code, AttrProblem::Missing, Consequence::TreatAsWithdraw);
         }

@@ -3,7 +3,15 @@
 //!
 //! Malformed is what cannot be walked to its last octet, and then the routes are withdrawn (RFC 9012 section 13). What
 //! a sub-TLV holds is the business of who uses it: a tunnel type or sub-TLV that nobody knows is passed over, and all
-//! of it is sent on as it came.
+//! of it is sent on as it came. On a route of an SR policy it is stricter: there is one tunnel, of type 15, and its
+//! sub-TLVs have the lengths that they must have (RFC 9830 sections 2.2 and 5).
+
+mod encode;
+mod segment;
+mod sr_policy;
+
+pub use segment::{EndpointBehavior, Segment, SegmentFlags, SegmentList};
+pub use sr_policy::{BindingSid, CandidatePath, CandidatePathError, Sid, Srv6BindingSid, UnknownSubTlv};
 
 use super::DecodeCtx;
 use crate::error::AttrProblem;
@@ -90,7 +98,7 @@ impl<'a> SubTlv<'a> {
 
 /// RFC 9012 section 13: the last octet of the attribute is that of its last tunnel, and the last octet of a tunnel that
 /// of its last sub-TLV.
-pub(crate) fn check(value: &[u8], _: DecodeCtx) -> Result<(), AttrProblem> {
+pub(crate) fn check(value: &[u8], ctx: DecodeCtx) -> Result<(), AttrProblem> {
     let mut rest = value;
     while !rest.is_empty() {
         let (tunnel, after) = Tunnel::split_first(rest).ok_or(AttrProblem::Length)?;
@@ -100,7 +108,15 @@ pub(crate) fn check(value: &[u8], _: DecodeCtx) -> Result<(), AttrProblem> {
         }
         rest = after;
     }
-    Ok(())
+    if ctx.sr_policy { check_sr_policy(TunnelEncap::new(value)) } else { Ok(()) }
+}
+
+/// RFC 9830 section 2.2: one tunnel, and no other type.
+fn check_sr_policy(attr: TunnelEncap<'_>) -> Result<(), AttrProblem> {
+    if !attr.tunnels().map(|tunnel| tunnel.kind).eq([SR_POLICY]) {
+        return Err(AttrProblem::Value);
+    }
+    attr.candidate_path().map(drop).ok_or(AttrProblem::Length)
 }
 
 #[cfg(test)]

@@ -107,12 +107,20 @@ fn what_is_mandatory_depends_on_what_is_announced() {
     assert_eq!(withdrawn_for(multiprotocol, &all[..4]), Some((2, AttrProblem::Missing)));
     assert_eq!(withdrawn_for(multiprotocol, &all[4..]), Some((1, AttrProblem::Missing)));
     assert_eq!(withdrawn_for(external(), &[]), None);
+    let sr_policy = DecodeCtx { sr_policy: true, ..multiprotocol };
+    assert_eq!(withdrawn_for(sr_policy, &all[..7]), Some((23, AttrProblem::Missing)));
+    let tunnel = [&all[..7], &[0xc0, 23, 4, 0, 15, 0, 0]].concat();
+    assert_eq!(withdrawn_for(sr_policy, &tunnel), None);
+    assert_eq!(
+        withdrawn_for(sr_policy, &[&all[..7], &[0xc0, 23, 4, 0, 8, 0, 0]].concat()),
+        Some((23, AttrProblem::Value))
+    );
 }
 
 #[test]
 fn contexts_have_different_tags() {
     let mut tags: Vec<u8> = Vec::new();
-    for bits in 0..32u8 {
+    for bits in 0..64u8 {
         let on = |bit: u8| bits & bit != 0;
         let ctx = DecodeCtx {
             four_octet: on(1),
@@ -120,11 +128,12 @@ fn contexts_have_different_tags() {
             reachable: on(4),
             classic: on(8),
             multiprotocol: on(16),
+            sr_policy: on(32),
         };
         tags.push(ctx.tag());
     }
     tags.sort_unstable();
-    assert_eq!(tags, (0..32).collect::<Vec<u8>>());
+    assert_eq!(tags, (0..64).collect::<Vec<u8>>());
 }
 
 /// One good value of each attribute that has a row, its flags, and a value of a length that it cannot have.
