@@ -121,8 +121,8 @@ pub struct PeerConfig {
     pub idle_hold: IdleHold,
     /// Wait for the neighbour to connect, never connect. *Live.*
     pub passive: bool,
-    /// Graceful restart (RFC 4724, with the N bit of RFC 8538), where it is offered. *Reset*, but *live* for what it has
-    /// beside its restart time.
+    /// Graceful restart (RFC 4724, with the N bit of RFC 8538; long-lived, RFC 9494), where it is offered. *Reset*, but
+    /// *live* for what it has beside its restart time and long-lived stale times.
     pub graceful_restart: Option<GracefulRestart>,
     /// Our end of the connection. *Reset.*
     pub local_address: Option<IpAddr>,

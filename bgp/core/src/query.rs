@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use bgp_wire::capability::AgreedRestart;
+use bgp_wire::capability::{AgreedLongLived, AgreedRestart};
 use bgp_wire::{Asn, Family, FamilySet, NextHop, Nlri, RouterId};
 
 use crate::peer_key::PeerKey;
@@ -32,6 +32,10 @@ pub struct PeerStatus {
     pub state: State,
     /// Administratively stopped.
     pub disabled: bool,
+    /// What the operator said who stopped it; empty for nothing.
+    pub shutdown_text: String,
+    /// About to be left: both ends are to prefer other paths (RFC 8326).
+    pub graceful_shutdown: bool,
     /// How long the session has been Established.
     pub uptime: Option<Duration>,
     /// How often the session has become Established.
@@ -58,9 +62,13 @@ pub struct PeerStatus {
     pub graceful_restart: Option<GracefulRestart>,
     /// Graceful restart as agreed, while Established.
     pub restart_agreed: Option<AgreedRestart>,
+    /// Long-lived graceful restart as agreed, while Established.
+    pub long_lived_agreed: Option<AgreedLongLived>,
     /// Families whose routes are kept, or were and have not all been said again.
     pub stale: FamilySet,
-    /// How long they are kept at the most, from now.
+    /// Those of them in which routes are kept beyond the restart time, as a last resort (RFC 9494).
+    pub long_lived_stale: FamilySet,
+    /// How long they are kept at the most, from now; that of the family that is kept longest.
     pub stale_for: Option<Duration>,
     /// Hops of TTL security (RFC 5082), where it is on.
     pub ttl_security: Option<std::num::NonZeroU8>,
@@ -163,6 +171,8 @@ pub struct PathEntry {
     pub age: Duration,
     /// It is kept for a neighbour that has gone away, or is back and has not said it again (RFC 4724).
     pub stale: bool,
+    /// It is kept for longer than the neighbour's restart time, as a last resort (RFC 9494).
+    pub long_lived_stale: bool,
     /// Why it may not become best, where that is so.
     pub rejected: Option<PathRejected>,
 }

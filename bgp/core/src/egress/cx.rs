@@ -208,7 +208,8 @@ impl<K: ExportKey> Cx<'_, K> {
         }
         // Who is not alone has a policy that does not ask.
         let neighbor = group.alone.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.address);
-        let edits = filter.run(&Route { nlri: key.into(), attrs, learned, neighbor })?;
+        let mut edits = filter.run(&Route { nlri: key.into(), attrs, learned, neighbor })?;
+        group.rules.mark(&mut edits);
         let own = edits.as_ref().is_some_and(|edits| edits.next_hop_self);
         group.rules.next_hop(learned, own, attrs.next_hop())?;
         Some(Form { learned, edits })
@@ -278,6 +279,8 @@ mod tests {
             next_hop: NextHopMode::Default,
             extended_next_hop: false,
             own: Some(NextHop::V4(Ipv4Addr::new(192, 0, 2, 1))),
+            long_lived: false,
+            graceful_shutdown: false,
         };
         GroupKey { rules, policy: Policy::Accept, alone: None }
     }

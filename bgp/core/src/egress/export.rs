@@ -1,17 +1,18 @@
 //! What changes on the way out: who may hear of a route at all, the next hop, and the attributes.
 //!
 //! The rules are those of RFC 4271 section 5 (which attribute goes where), section 9.1.3 and RFC 1997 (what is not
-//! told), RFC 4456 (nothing from one internal peer to another; this speaker does not reflect).
+//! told), RFC 4456 (nothing from one internal peer to another; this speaker does not reflect), RFC 9494 section 4.3 (who
+//! hears of long-lived stale routes) and RFC 8326 section 4.2 (what is said before a session is shut down).
 //!
 //! *Never:* looks at a prefix; that is policy's part.
 
 use std::net::Ipv4Addr;
 
-use bgp_wire::attr::{AttrFacts, AttrIter, FactFlags, code};
+use bgp_wire::attr::{AttrFacts, AttrIter, Community, FactFlags, code};
 use bgp_wire::{Asn, EncodeOptions, Family, NextHop};
 
 use crate::command::NextHopMode;
-use crate::policy::Learned;
+use crate::policy::{Edits, Learned};
 
 /// Everything the export of a route depends on beside the route and policy: the part of a session that counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +31,10 @@ pub(crate) struct Rules {
     pub(crate) extended_next_hop: bool,
     /// Our own address as a next hop; absent where we have none of the family.
     pub(crate) own: Option<NextHop>,
+    /// The peer knows what long-lived stale routes are: its OPEN had that capability (RFC 9494).
+    pub(crate) long_lived: bool,
+    /// We are about to leave this peer: it is to prefer any other path (RFC 8326).
+    pub(crate) graceful_shutdown: bool,
 }
 
 /// LOCAL_PREF of a route without one, on the way to an internal peer (RFC 4271 section 5.1.5 demands one).
@@ -44,9 +49,25 @@ impl Rules {
         if learned == Learned::Internal && !self.external {
             return false;
         }
+        // RFC 9494 section 4.3. Its section 4.6, by which internal peers may hear them all the same, is not used.
+        if !self.long_lived && facts.flags.has(FactFlags::LLGR_STALE) {
+            return false;
+        }
         // RFC 1997: without confederations the two of them end at the border of the AS.
         let closed = facts.flags.has(FactFlags::NO_EXPORT) || facts.flags.has(FactFlags::NO_EXPORT_SUBCONFED);
         !(facts.flags.has(FactFlags::NO_ADVERTISE) || self.external && closed)
+    }
+
+    /// Adds to what policy makes of a route what the peer must know beside it.
+    pub(crate) fn mark(&self, edits: &mut Option<Edits>) {
+        if self.graceful_shutdown {
+            let edits = edits.get_or_insert_default();
+            if !edits.communities.contains(&Community::GRACEFUL_SHUTDOWN) {
+                edits.communities.push(Community::GRACEFUL_SHUTDOWN);
+            }
+            // Without effect on external peers, which are told no LOCAL_PREF.
+            edits.local_pref = Some(0);
+        }
     }
 
     /// The next hop that is told; `None` where there is none of the right family, so that the route cannot be told.

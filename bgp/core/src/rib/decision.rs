@@ -1,4 +1,4 @@
-//! The best-path ladder (RFC 4271 section 9.1, with RFC 4456 section 9 and RFC 5004 left out).
+//! The best-path ladder (RFC 4271 section 9.1, with RFC 4456 section 9 and RFC 9494 section 4.4, and RFC 5004 left out).
 //!
 //! Each rung removes the candidates that are worse than the best of those still standing, until one is left; that
 //! rung is reported. MED is compared between paths of one neighbouring AS only and so is no order of pairs: rung by
@@ -18,6 +18,8 @@ pub enum Rung {
     Only,
     /// Originated by this speaker.
     Local,
+    /// Not marked as long-lived stale, whoever did so: by the community LLGR_STALE (RFC 9494 section 4.4).
+    LongLivedStale,
     /// Highest LOCAL_PREF (9.1.1); 100 where there is none.
     LocalPref,
     /// Shortest AS_PATH (9.1.2.2 a).
@@ -42,9 +44,10 @@ pub enum Rung {
 
 impl Rung {
     /// All rungs, from the first to the last.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Only,
         Self::Local,
+        Self::LongLivedStale,
         Self::LocalPref,
         Self::AsPathLength,
         Self::Origin,
@@ -63,6 +66,7 @@ impl std::fmt::Display for Rung {
         f.write_str(match self {
             Self::Only => "only path",
             Self::Local => "local origin",
+            Self::LongLivedStale => "long-lived stale",
             Self::LocalPref => "local preference",
             Self::AsPathLength => "AS path length",
             Self::Origin => "origin",
@@ -84,6 +88,7 @@ pub const DEFAULT_LOCAL_PREF: u32 = 100;
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) struct Candidate {
     pub(super) local: bool,
+    pub(super) long_lived_stale: bool,
     pub(super) local_pref: u32,
     pub(super) as_path_len: u32,
     /// 0 IGP, 1 EGP, 2 INCOMPLETE.
@@ -141,6 +146,7 @@ fn eliminate(rung: Rung, candidates: &[Candidate], standing: &mut Standing) {
     match rung {
         Rung::Only => {}
         Rung::Local => keep_least(candidates, standing, |c| !c.local),
+        Rung::LongLivedStale => keep_least(candidates, standing, |c| c.long_lived_stale),
         Rung::LocalPref => keep_least(candidates, standing, |c| std::cmp::Reverse(c.local_pref)),
         Rung::AsPathLength => keep_least(candidates, standing, |c| c.as_path_len),
         Rung::Origin => keep_least(candidates, standing, |c| c.origin),

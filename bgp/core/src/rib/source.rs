@@ -1,10 +1,11 @@
 //! Where paths come from: a small number for each pair of neighbour and received path identifier (RFC 7911), and what
 //! the decision must know about the neighbour.
 //!
-//! A neighbour's paths belong to an *epoch*. Losing its session starts a new one, as does its word that it says
-//! everything again (RFC 7313), so that every older path is recognised when it is looked at, without touching it. In families that are kept (RFC 4724) such paths are *stale*:
-//! they count as before until they are said again, or until [`Sources::stale_gone`]. Elsewhere they count no more.
-//! [`super::Table::review_step`] removes what counts no more slice by slice.
+//! A neighbour's paths of a family belong to an *epoch*. Losing its session starts a new one, as does its word that it
+//! says everything again (RFC 7313), so that every older path is recognised when it is looked at, without touching it. In
+//! families that are kept (RFC 4724) such paths are *stale*: they count as before until they are said again, or until
+//! [`Sources::stale_gone`]. Elsewhere they count no more. [`super::Table::review_step`] removes what counts no more slice
+//! by slice. Stale paths may become *long-lived stale* (RFC 9494); what that does to them is the caller's business.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -66,14 +67,41 @@ struct Entry {
 #[derive(Copy, Clone, Debug)]
 struct Peer {
     facts: PeerSource,
-    /// Stamped on new paths.
-    epoch: u16,
-    /// By family index: paths of older epochs are stale.
-    stale_before: [u16; Family::COUNT],
-    /// By family index: paths of older epochs are no longer valid. At most `stale_before`.
-    valid_from: [u16; Family::COUNT],
+    /// By family index.
+    epochs: [Epochs; Family::COUNT],
     /// The source of path identifier 0, which most sessions use alone.
     plain: Option<SourceId>,
+}
+
+/// The epochs of one neighbour in one family, each at least as old as the one before it.
+#[derive(Copy, Clone, Debug, Default)]
+struct Epochs {
+    /// Stamped on new paths.
+    now: u16,
+    /// Paths of older epochs are stale.
+    stale_before: u16,
+    /// Paths of older epochs are long-lived stale.
+    long_lived_before: u16,
+    /// Paths of older epochs are no longer valid.
+    valid_from: u16,
+}
+
+impl Epochs {
+    /// How many epochs may be told apart, since they wrap around: half of what half of the numbers would allow.
+    const MOST: u16 = u16::MAX / 4;
+
+    /// Whether a further epoch could be mistaken for an old one.
+    const fn are_used_up(&self) -> bool {
+        self.now.wrapping_sub(self.valid_from) >= Self::MOST
+    }
+
+    /// Paths of epochs older than `epoch` are no longer valid.
+    const fn end(&mut self, epoch: u16) {
+        self.valid_from = epoch;
+        if is_before(self.long_lived_before, epoch) {
+            self.long_lived_before = epoch;
+        }
+    }
 }
 
 impl Sources {
@@ -98,15 +126,22 @@ impl Sources {
     }
 
     /// The neighbour's session has ended. In the families of `kept` its paths are stale from now on, and those that were
-    /// stale already are invalid; in all others every path is invalid: no new decision counts it, and reviews remove it.
-    /// Paths that arrive later are not concerned.
-    pub fn peer_lost(&mut self, peer: PeerIx, kept: FamilySet) {
+    /// stale already are invalid, but for those of `held`, where they stay; in all others every path is invalid: no new
+    /// decision counts it, and reviews remove it. Paths that arrive later are not concerned.
+    pub fn peer_lost(&mut self, peer: PeerIx, kept: FamilySet, held: FamilySet) {
         let Some(known) = self.known_mut(peer) else { return };
-        known.epoch = known.epoch.wrapping_add(1);
         for family in Family::ALL {
-            let at = family.index();
-            let valid = if kept.contains(family) { known.stale_before[at] } else { known.epoch };
-            (known.valid_from[at], known.stale_before[at]) = (valid, known.epoch);
+            let epochs = &mut known.epochs[family.index()];
+            epochs.now = epochs.now.wrapping_add(1);
+            let stale_before = std::mem::replace(&mut epochs.stale_before, epochs.now);
+            if !kept.contains(family) {
+                epochs.end(epochs.now);
+            } else if !held.contains(family) {
+                epochs.end(stale_before);
+            } else if epochs.are_used_up() {
+                // Lost as often as that without ever having said everything again.
+                epochs.end(epochs.valid_from.wrapping_add(1));
+            }
         }
     }
 
@@ -114,14 +149,26 @@ impl Sources {
     /// it does.
     pub fn mark_stale(&mut self, peer: PeerIx, family: Family) {
         let Some(known) = self.known_mut(peer) else { return };
-        known.epoch = known.epoch.wrapping_add(1);
-        known.stale_before[family.index()] = known.epoch;
+        let epochs = &mut known.epochs[family.index()];
+        // Who begins so often and never ends is not worth more than that some of its paths stay fresh.
+        if !epochs.are_used_up() {
+            epochs.now = epochs.now.wrapping_add(1);
+            epochs.stale_before = epochs.now;
+        }
+    }
+
+    /// What is stale of a neighbour's paths in a family is long-lived stale from now on (RFC 9494 section 4.2).
+    pub fn mark_long_lived(&mut self, peer: PeerIx, family: Family) {
+        let Some(known) = self.known_mut(peer) else { return };
+        let epochs = &mut known.epochs[family.index()];
+        epochs.long_lived_before = epochs.stale_before;
     }
 
     /// What is still stale of a neighbour's paths in a family is invalid from now on.
     pub fn stale_gone(&mut self, peer: PeerIx, family: Family) {
         let Some(known) = self.known_mut(peer) else { return };
-        known.valid_from[family.index()] = known.stale_before[family.index()];
+        let epochs = &mut known.epochs[family.index()];
+        epochs.end(epochs.stale_before);
     }
 
     /// Forgets a neighbour and its source numbers. Only after a review of every table has ended, as a number or a
@@ -189,26 +236,39 @@ impl Sources {
         self.known(source).map(|peer| &peer.facts)
     }
 
-    /// The epoch that a path arriving now belongs to.
-    pub(super) fn epoch(&self, source: SourceId) -> u16 {
-        self.known(source).map_or(0, |peer| peer.epoch)
+    /// The epoch that a path of a family belongs to that arrives now.
+    pub(super) fn epoch(&self, source: SourceId, family: Family) -> u16 {
+        self.known(source).map_or(0, |peer| peer.epochs[family.index()].now)
     }
 
     /// Whether a path of this epoch still counts in a family.
     #[inline]
     pub(super) fn is_valid(&self, source: SourceId, family: Family, epoch: u16) -> bool {
         source.is_local()
-            || self.known(source).is_some_and(|peer| !is_before(epoch, peer.valid_from[family.index()]))
+            || self
+                .known(source)
+                .is_some_and(|peer| !is_before(epoch, peer.epochs[family.index()].valid_from))
     }
 
     /// Whether a path of a family is stale: its neighbour has said nothing of it since it went away, or since it began
     /// to say everything again.
     #[must_use]
     pub fn is_stale(&self, path: &Path, family: Family) -> bool {
+        self.is_older(path, family, |epochs| epochs.stale_before)
+    }
+
+    /// Whether a path of a family is long-lived stale: its neighbour went away, and has said nothing of it for longer
+    /// than its restart time.
+    #[must_use]
+    pub fn is_long_lived(&self, path: &Path, family: Family) -> bool {
+        self.is_older(path, family, |epochs| epochs.long_lived_before)
+    }
+
+    fn is_older(&self, path: &Path, family: Family, than: impl Fn(&Epochs) -> u16) -> bool {
         !path.source.is_local()
             && self
                 .known(path.source)
-                .is_some_and(|peer| is_before(path.epoch, peer.stale_before[family.index()]))
+                .is_some_and(|peer| is_before(path.epoch, than(&peer.epochs[family.index()])))
     }
 
     fn known_mut(&mut self, peer: PeerIx) -> Option<&mut Peer> {
@@ -222,13 +282,8 @@ impl Sources {
 
 impl Peer {
     const fn new(facts: PeerSource) -> Self {
-        Self {
-            facts,
-            epoch: 0,
-            stale_before: [0; Family::COUNT],
-            valid_from: [0; Family::COUNT],
-            plain: None,
-        }
+        let none = Epochs { now: 0, stale_before: 0, long_lived_before: 0, valid_from: 0 };
+        Self { facts, epochs: [none; Family::COUNT], plain: None }
     }
 }
 
@@ -276,12 +331,12 @@ mod tests {
         let mut sources = Sources::new();
         sources.peer_up(PeerIx(0), facts());
         let source = sources.intern(PeerIx(0), PathId::NONE).unwrap();
-        let before = sources.epoch(source);
+        let before = sources.epoch(source, V4);
         assert!(sources.is_valid(source, V4, before));
-        sources.peer_lost(PeerIx(0), FamilySet::EMPTY);
+        sources.peer_lost(PeerIx(0), FamilySet::EMPTY, FamilySet::EMPTY);
         sources.peer_up(PeerIx(0), facts());
         assert!(!sources.is_valid(source, V4, before));
-        assert!(sources.is_valid(source, V4, sources.epoch(source)));
+        assert!(sources.is_valid(source, V4, sources.epoch(source, V4)));
         assert!(sources.is_valid(SourceId::LOCAL, V4, 0));
     }
 
@@ -290,18 +345,19 @@ mod tests {
         let mut sources = Sources::new();
         sources.peer_up(PeerIx(0), facts());
         let source = sources.intern(PeerIx(0), PathId::NONE).unwrap();
-        let first = sources.epoch(source);
+        let first = sources.epoch(source, V4);
         let path = |epoch| Path { source, epoch, ..Path::default() };
-        sources.peer_lost(PeerIx(0), FamilySet::only(V4));
+        sources.peer_lost(PeerIx(0), FamilySet::only(V4), FamilySet::EMPTY);
         assert!(sources.is_valid(source, V4, first) && !sources.is_valid(source, V6, first));
-        let second = sources.epoch(source);
+        let second = sources.epoch(source, V4);
+        assert_eq!(second, sources.epoch(source, V6));
         assert!(sources.is_stale(&path(first), V4) && !sources.is_stale(&path(second), V4));
-        sources.peer_lost(PeerIx(0), FamilySet::ALL);
+        sources.peer_lost(PeerIx(0), FamilySet::ALL, FamilySet::EMPTY);
         assert!(!sources.is_valid(source, V4, first), "stale a second time");
         assert!(sources.is_valid(source, V4, second) && sources.is_valid(source, V6, second));
         sources.stale_gone(PeerIx(0), V4);
         assert!(!sources.is_valid(source, V4, second) && sources.is_valid(source, V6, second));
-        assert!(sources.is_valid(source, V4, sources.epoch(source)));
+        assert!(sources.is_valid(source, V4, sources.epoch(source, V4)));
     }
 
     #[test]
@@ -309,18 +365,67 @@ mod tests {
         let mut sources = Sources::new();
         sources.peer_up(PeerIx(0), facts());
         let source = sources.intern(PeerIx(0), PathId::NONE).unwrap();
-        let before = Path { source, epoch: sources.epoch(source), ..Path::default() };
+        let before = Path { source, epoch: sources.epoch(source, V4), ..Path::default() };
         sources.mark_stale(PeerIx(0), V4);
-        let after = Path { epoch: sources.epoch(source), ..before };
-        assert!(sources.is_stale(&before, V4) && !sources.is_stale(&before, V6));
+        let after = Path { epoch: sources.epoch(source, V4), ..before };
+        let other = Path { epoch: sources.epoch(source, V6), ..before };
+        assert!(sources.is_stale(&before, V4) && !sources.is_stale(&other, V6));
         assert!(!sources.is_stale(&after, V4));
         assert!(sources.is_valid(source, V4, before.epoch));
         // The session ends in the middle of it: what was not said again goes, all else is kept.
-        sources.peer_lost(PeerIx(0), FamilySet::ALL);
+        sources.peer_lost(PeerIx(0), FamilySet::ALL, FamilySet::EMPTY);
         assert!(!sources.is_valid(source, V4, before.epoch) && sources.is_valid(source, V4, after.epoch));
-        assert!(sources.is_valid(source, V6, before.epoch) && sources.is_stale(&after, V6));
+        assert!(sources.is_valid(source, V6, other.epoch) && sources.is_stale(&other, V6));
         sources.stale_gone(PeerIx(0), V6);
-        assert!(!sources.is_valid(source, V6, after.epoch) && sources.is_valid(source, V4, after.epoch));
+        assert!(!sources.is_valid(source, V6, other.epoch) && sources.is_valid(source, V4, after.epoch));
+    }
+
+    /// RFC 9494 section 4.2: unlike RFC 4724, consecutive restarts remove nothing.
+    #[test]
+    fn held_paths_outlive_any_number_of_sessions_and_become_long_lived_when_told() {
+        let mut sources = Sources::new();
+        sources.peer_up(PeerIx(0), facts());
+        let source = sources.intern(PeerIx(0), PathId::NONE).unwrap();
+        let arrive = |sources: &Sources| Path { source, epoch: sources.epoch(source, V4), ..Path::default() };
+        let v4 = FamilySet::only(V4);
+        let first = arrive(&sources);
+        sources.peer_lost(PeerIx(0), v4, v4);
+        assert!(sources.is_stale(&first, V4) && !sources.is_long_lived(&first, V4));
+        sources.mark_long_lived(PeerIx(0), V4);
+        let second = arrive(&sources);
+        assert!(sources.is_long_lived(&first, V4) && !sources.is_long_lived(&second, V4));
+        sources.peer_lost(PeerIx(0), v4, v4);
+        assert!(sources.is_valid(source, V4, first.epoch) && sources.is_valid(source, V4, second.epoch));
+        assert!(sources.is_long_lived(&first, V4), "still");
+        assert!(sources.is_stale(&second, V4) && !sources.is_long_lived(&second, V4), "a restart time first");
+        sources.mark_long_lived(PeerIx(0), V4);
+        assert!(sources.is_long_lived(&second, V4));
+        let third = arrive(&sources);
+        sources.stale_gone(PeerIx(0), V4);
+        assert!(!sources.is_valid(source, V4, first.epoch) && !sources.is_valid(source, V4, second.epoch));
+        assert!(sources.is_valid(source, V4, third.epoch) && !sources.is_long_lived(&third, V4));
+        // Somebody who is lost again and again without ever having said everything.
+        for _ in 0..70_000 {
+            let path = arrive(&sources);
+            assert!(sources.is_valid(source, V4, path.epoch) && !sources.is_stale(&path, V4));
+            sources.peer_lost(PeerIx(0), v4, v4);
+            assert!(sources.is_valid(source, V4, path.epoch) && sources.is_stale(&path, V4));
+        }
+    }
+
+    #[test]
+    fn refreshes_without_end_harm_neither_their_family_nor_another() {
+        let mut sources = Sources::new();
+        sources.peer_up(PeerIx(0), facts());
+        let source = sources.intern(PeerIx(0), PathId::NONE).unwrap();
+        for _ in 0..70_000 {
+            sources.mark_stale(PeerIx(0), V4);
+            for family in [V4, V6] {
+                let epoch = sources.epoch(source, family);
+                assert!(sources.is_valid(source, family, epoch));
+                assert!(!sources.is_stale(&Path { source, epoch, ..Path::default() }, family));
+            }
+        }
     }
 
     #[test]
@@ -329,10 +434,11 @@ mod tests {
         sources.peer_up(PeerIx(0), facts());
         let source = sources.intern(PeerIx(0), PathId::NONE).unwrap();
         for _ in 0..70_000 {
-            let before = sources.epoch(source);
-            sources.peer_lost(PeerIx(0), FamilySet::EMPTY);
+            let before = sources.epoch(source, V4);
+            sources.peer_lost(PeerIx(0), FamilySet::EMPTY, FamilySet::EMPTY);
             assert!(
-                !sources.is_valid(source, V4, before) && sources.is_valid(source, V4, sources.epoch(source))
+                !sources.is_valid(source, V4, before)
+                    && sources.is_valid(source, V4, sources.epoch(source, V4))
             );
         }
     }

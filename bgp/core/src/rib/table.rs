@@ -12,6 +12,7 @@ mod review;
 use std::net::{IpAddr, Ipv4Addr};
 
 use bgp_wire::RouterId;
+use bgp_wire::attr::FactFlags;
 use foldhash::quality::FixedState;
 use smallvec::SmallVec;
 
@@ -145,7 +146,7 @@ impl<K: TableKey> Table<K> {
             Some(id) => id,
             None => self.add(key, hash)?,
         };
-        let epoch = cx.sources.epoch(offer.source);
+        let epoch = cx.sources.epoch(offer.source, K::FAMILY);
         Ok(self.put(id, offer, epoch, cx))
     }
 
@@ -609,6 +610,7 @@ fn candidate(path: &Path, post: AttrId, cx: &Context<'_>) -> Candidate {
     let peer = cx.sources.facts(path.source);
     Candidate {
         local: path.source.is_local(),
+        long_lived_stale: facts.flags.has(FactFlags::LLGR_STALE),
         local_pref: facts.local_pref.unwrap_or(DEFAULT_LOCAL_PREF),
         as_path_len: facts.as_path_len,
         origin: facts.origin as u8,

@@ -9,7 +9,7 @@
 //! DelayOpen and TrackTcpState (RFC 4271 section 8.1.1).
 //!
 //! RFC 4271 sections 4.2, 4.4, 6, 8 and 10; 4486 and 9003 (Cease); 5492 (capabilities); 6286 (identifiers); 6608 (state
-//! machine errors); 6793 (AS numbers of four octets); 4724 and 8538 (graceful restart); 7313 (refresh with markers), 8654
+//! machine errors); 6793 (AS numbers of four octets); 4724, 8538 and 9494 (graceful restart); 7313 (refresh with markers), 8654
 //! (long messages) and 8950 (IPv6 next hops of IPv4 prefixes), which are offered here and carried out by the speaker.
 
 mod collision;
@@ -25,6 +25,6 @@ mod timers;
 pub use io::{Direction, Input, Link, Outgoing, Output};
 pub use peer::Peer;
 pub use reason::{CloseReason, ConnectError, DownReason, Protection, StopReason};
-pub use restart::{GracefulRestart, Helper, Kept, RestartTime};
+pub use restart::{Expired, GracefulRestart, Helper, Kept, LongLived, Lost, RestartTime, StaleTime};
 pub use settings::{HoldTime, IdleHold, PeerSettings, Reconfigured, RemoteAsn, SettingsError};
 pub use status::{LastError, State, Status};

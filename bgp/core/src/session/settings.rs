@@ -187,8 +187,9 @@ impl PeerSettings {
 
     /// What changing to `new` takes.
     pub(super) fn compare(&self, new: &Self) -> Reconfigured {
-        let restart_time =
-            |graceful: &Option<GracefulRestart>| graceful.map(|graceful| graceful.restart_time);
+        let in_capabilities = |graceful: &Option<GracefulRestart>| {
+            graceful.map(|graceful| (graceful.restart_time, graceful.long_lived))
+        };
         // Every field is named, so that a new one can't be forgotten.
         let Self {
             local_asn,
@@ -211,7 +212,7 @@ impl PeerSettings {
             || *extended_messages != new.extended_messages
             || *extended_next_hop != new.extended_next_hop
             || *hold_time != new.hold_time
-            || restart_time(graceful_restart) != restart_time(&new.graceful_restart);
+            || in_capabilities(graceful_restart) != in_capabilities(&new.graceful_restart);
         let live = *keepalive != new.keepalive
             || *connect_retry != new.connect_retry
             || *idle_hold != new.idle_hold
@@ -231,10 +232,10 @@ pub enum Reconfigured {
     /// They are the old ones.
     Unchanged,
     /// They are in force; the session, if any, goes on. Keepalive interval, retry, back-off, passive;
-    /// what graceful restart has beside its restart time.
+    /// what graceful restart has beside its times.
     Live,
     /// What OPEN said or demanded has changed (AS numbers, identifier, families, extended messages and next hops, hold
-    /// time, graceful restart and its time): a session or attempt was ended with Cease, Other Configuration Change, and a
+    /// time, graceful restart and its times): a session or attempt was ended with Cease, Other Configuration Change, and a
     /// new one is under way.
     Reset,
 }

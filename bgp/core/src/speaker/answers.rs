@@ -114,6 +114,8 @@ impl Speaker {
             remote_router_id: status.received.map(|open| open.router_id),
             state: status.state,
             disabled: neighbour.disabled,
+            shutdown_text: neighbour.shutdown_text.to_string(),
+            graceful_shutdown: neighbour.graceful_shutdown,
             uptime: up.map(|_| now.saturating_since(status.since)),
             established_count: status.established_count,
             last_error: status.last_error.map(|error| in_words(&error.reason, &neighbour.config)),
@@ -132,8 +134,10 @@ impl Speaker {
             multihop_ttl: neighbour.config.multihop_ttl.unwrap_or(1),
             graceful_restart: neighbour.config.graceful_restart,
             restart_agreed: up.and_then(|up| up.negotiated.restart),
+            long_lived_agreed: up.and_then(|up| up.negotiated.long_lived),
             stale: neighbour.stale.families(),
-            stale_for: neighbour.stale.deadline().map(|at| at.saturating_since(now)),
+            long_lived_stale: neighbour.stale.long_lived(),
+            stale_for: neighbour.stale.until().map(|at| at.saturating_since(now)),
             ttl_security: neighbour.config.ttl_security,
             has_password: neighbour.config.password.is_some(),
             range: neighbour.range,
@@ -268,6 +272,7 @@ impl Page<'_> {
             best,
             age: Duration::from_secs(u64::from(self.now.saturating_sub(path.since()))),
             stale: shared.sources.is_stale(path, self.family),
+            long_lived_stale: shared.sources.is_long_lived(path, self.family),
             rejected: path.rejected(),
         }
     }
@@ -303,6 +308,7 @@ impl Page<'_> {
             best: true,
             age: Duration::from_secs(u64::from(self.now.saturating_sub(since))),
             stale: false,
+            long_lived_stale: false,
             rejected: None,
         })
     }

@@ -208,7 +208,7 @@ impl Speaker {
             && let Some(started) = self.started
             && let Some(graceful) = &config.graceful_restart
         {
-            session.restarted(started + graceful.restart_time.duration());
+            session.restarted(started + graceful.longest());
         }
         let import = self.policies.filter(&config.import);
         let at = self.peers.iter().position(Option::is_none).unwrap_or(self.peers.len());

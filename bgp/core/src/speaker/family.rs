@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use bgp_wire::attr::{Canonical, FactFlags};
+use bgp_wire::attr::{Canonical, Community, FactFlags};
 use bgp_wire::{Asn, PathId, RouterId};
 use smallvec::SmallVec;
 
@@ -14,7 +14,7 @@ use crate::egress::{AdjOut, Cx, ExportKey, Filter, Form, Group, GroupKey, Moved,
 use crate::peer_key::PeerIx;
 use crate::policy::{Edits, Learned, Route};
 use crate::rib::{
-    Accepted, AttrId, Context, DestId, Offer, Outcome, PathRejected, Review, SourceId, Table, Walk,
+    Accepted, AttrId, Context, DestId, Offer, Outcome, Path, PathRejected, Review, SourceId, Table, Walk,
 };
 
 /// One family.
@@ -52,8 +52,18 @@ pub(super) struct Arrival<'a> {
     pub(super) router_id: RouterId,
     /// Our address of the session.
     pub(super) local: IpAddr,
+    /// We are about to leave the neighbour: what it says is the last resort (RFC 8326).
+    pub(super) graceful_shutdown: bool,
     /// Now, in seconds.
     pub(super) now: u32,
+}
+
+/// What running import policy again has made of a path.
+pub(super) enum Reimported {
+    /// It was accepted or not, and is or is not now.
+    Judged(Accepted, bool),
+    /// It is gone: it would have become long-lived stale, and does not want to (RFC 9494 section 4.2).
+    Removed(Accepted),
 }
 
 impl Arrival<'_> {
@@ -100,7 +110,7 @@ impl<K: ExportKey> FamilyRib<K> {
         state: &mut FamilyState,
         shared: &mut Shared,
     ) {
-        let mut verdicts = Verdicts::new(pre, arrival, shared);
+        let mut verdicts = Verdicts::new(pre, arrival, false, shared);
         self.in_blocks(prefixes, |table, id, prefix| {
             let source = match id {
                 PathId::NONE => Some(arrival.source),
@@ -213,13 +223,14 @@ impl<K: ExportKey> FamilyRib<K> {
         self.reimport.walk.begin();
     }
 
-    /// Runs import policy again, `budget` destinations at a time. `arrival` is asked for each neighbour concerned.
+    /// Runs import policy again, `budget` destinations at a time, with the `arrivals` of the neighbours concerned. Long-lived
+    /// stale paths are marked as such, or go.
     pub(super) fn reimport_step(
         &mut self,
         budget: usize,
         shared: &mut Shared,
         arrivals: &[(PeerIx, Arrival<'_>)],
-        mut changed: impl FnMut(PeerIx, Accepted, bool),
+        mut done: impl FnMut(PeerIx, Reimported),
     ) {
         for _ in 0..budget {
             let Some(at) = self.reimport.walk.step(self.table.len_ids()) else {
@@ -227,23 +238,33 @@ impl<K: ExportKey> FamilyRib<K> {
                 return;
             };
             let dest = DestId::from_index(at);
-            let paths: SmallVec<[(SourceId, AttrId, u32, usize); 4]> = self
+            let paths: SmallVec<[(Path, usize); 4]> = self
                 .table
                 .paths(dest)
                 .filter_map(|path| {
                     let peer = shared.sources.peer(path.source())?;
                     let at = arrivals.iter().position(|(of, _)| *of == peer)?;
-                    Some((path.source(), path.pre(), path.since(), at))
+                    Some((*path, at))
                 })
                 .collect();
-            for (source, pre, now, at) in paths {
+            for (path, at) in paths {
                 let (peer, arrival) = &arrivals[at];
-                let mut verdicts = Verdicts::new(pre, arrival, shared);
-                let post = verdicts.of(self.table.key(dest), arrival, shared);
+                let (source, pre, now, key) = (path.source(), path.pre(), path.since(), self.table.key(dest));
+                let long_lived = shared.sources.is_long_lived(&path, K::FAMILY);
+                let mut verdicts = Verdicts::new(pre, arrival, long_lived, shared);
+                let post = verdicts.of(key, arrival, shared);
+                let unwilling = |set| shared.attrs.set(set).facts().flags.has(FactFlags::NO_LLGR);
+                let goes = long_lived && (unwilling(pre) || post.is_ok_and(unwilling));
                 let mut cx = Context { attrs: &mut shared.attrs, sources: &shared.sources };
-                let outcome = self.table.announce_at(dest, Offer { source, pre, post, now }, &mut cx);
-                if let Some(had) = outcome.and_then(|outcome| outcome.had) {
-                    changed(*peer, had, post.is_ok());
+                if goes {
+                    if let Some(had) = self.table.withdraw(key, source, &mut cx).had {
+                        done(*peer, Reimported::Removed(had));
+                    }
+                } else {
+                    let outcome = self.table.announce_at(dest, Offer { source, pre, post, now }, &mut cx);
+                    if let Some(had) = outcome.and_then(|outcome| outcome.had) {
+                        done(*peer, Reimported::Judged(had, post.is_ok()));
+                    }
                 }
                 verdicts.release(shared);
             }
@@ -254,8 +275,10 @@ impl<K: ExportKey> FamilyRib<K> {
 /// What import makes of one attribute set, prefix by prefix; evaluated once where the prefix does not matter.
 struct Verdicts {
     pre: AttrId,
-    /// The neighbour is about to go: LOCAL_PREF is 0 whatever policy says (RFC 8326 section 4.2).
-    graceful_shutdown: bool,
+    /// One end is about to go: LOCAL_PREF is 0 whatever policy says (RFC 8326 section 4).
+    last_resort: bool,
+    /// Communities that are added whatever policy says.
+    marks: SmallVec<[Community; 2]>,
     /// For all prefixes.
     all: Option<Result<AttrId, PathRejected>>,
     /// Sets that edits have made: one reference each is ours.
@@ -263,10 +286,20 @@ struct Verdicts {
 }
 
 impl Verdicts {
-    fn new(pre: AttrId, arrival: &Arrival<'_>, shared: &mut Shared) -> Self {
+    /// `long_lived`: the path is long-lived stale.
+    fn new(pre: AttrId, arrival: &Arrival<'_>, long_lived: bool, shared: &mut Shared) -> Self {
         let set = shared.attrs.set(pre);
-        let graceful_shutdown = arrival.external && set.facts().flags.has(FactFlags::GRACEFUL_SHUTDOWN);
-        let mut verdicts = Self { pre, graceful_shutdown, all: None, made: SmallVec::new() };
+        let flags = set.facts().flags;
+        let last_resort =
+            arrival.graceful_shutdown || arrival.external && flags.has(FactFlags::GRACEFUL_SHUTDOWN);
+        let marks = [
+            (arrival.graceful_shutdown, Community::GRACEFUL_SHUTDOWN, FactFlags::GRACEFUL_SHUTDOWN),
+            (long_lived, Community::LLGR_STALE, FactFlags::LLGR_STALE),
+        ];
+        let marks = marks.into_iter().filter(|(wanted, _, fact)| *wanted && !flags.has(*fact));
+        let marks: SmallVec<_> = marks.map(|(_, community, _)| community).collect();
+        let plain = !last_resort && marks.is_empty();
+        let mut verdicts = Self { pre, last_resort, marks, all: None, made: SmallVec::new() };
         let path = Canonical(set.canonical()).as_path();
         if arrival.own.iter().any(|own| path.contains(*own)) {
             verdicts.all = Some(Err(PathRejected::AsLoop));
@@ -276,7 +309,7 @@ impl Verdicts {
             verdicts.all = Some(Err(PathRejected::OwnNextHop));
         } else {
             match arrival.import {
-                Filter::Accept if !graceful_shutdown => verdicts.all = Some(Ok(pre)),
+                Filter::Accept if plain => verdicts.all = Some(Ok(pre)),
                 Filter::Reject => verdicts.all = Some(Err(PathRejected::ImportPolicy)),
                 Filter::Accept | Filter::Program { .. } | Filter::OwnOnly(_) => {}
             }
@@ -311,12 +344,14 @@ impl Verdicts {
         let learned = if arrival.external { Learned::External } else { Learned::Internal };
         let route = Route { nlri: prefix.into(), attrs: set, learned, neighbor: arrival.neighbor };
         let Some(edits) = arrival.import.run(&route) else { return Err(PathRejected::ImportPolicy) };
-        let edits = if self.graceful_shutdown {
-            Some(Edits { local_pref: Some(0), ..edits.unwrap_or_default() })
-        } else {
-            edits
-        };
-        let Some(edits) = edits else { return Ok(self.pre) };
+        let mut edits = edits.unwrap_or_default();
+        if self.last_resort {
+            edits.local_pref = Some(0);
+        }
+        edits.communities.extend(self.marks.iter().copied());
+        if edits.is_empty() {
+            return Ok(self.pre);
+        }
         if let Some((_, made)) = self.made.iter().find(|(known, _)| *known == edits) {
             return Ok(*made);
         }

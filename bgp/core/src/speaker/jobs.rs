@@ -5,6 +5,7 @@
 use bgp_wire::Family;
 
 use super::Output;
+use super::family::Reimported;
 use super::state::{Speaker, for_family};
 use crate::outbox::Outbox;
 use crate::peer_key::PeerIx;
@@ -70,20 +71,23 @@ impl Speaker {
             .filter_map(|peer| Some((*peer, peers.get(peer.index())?.as_ref()?.arrival(*peer, settings, 0)?)))
             .collect();
         let mut changes = Vec::new();
-        let changed = |peer: PeerIx, before: Accepted, now: bool| {
-            if before.0 != now {
-                changes.push((peer, now));
-            }
+        let changed = |peer: PeerIx, reimported: Reimported| match reimported {
+            Reimported::Judged(before, now) if before.0 == now => {}
+            Reimported::Judged(..) | Reimported::Removed(_) => changes.push((peer, reimported)),
         };
         match family {
             Family::Ipv4Unicast => v4.reimport_step(step, shared, &arrivals, changed),
             Family::Ipv6Unicast => v6.reimport_step(step, shared, &arrivals, changed),
         }
         drop(arrivals);
-        for (peer, accepted) in changes {
+        for (peer, reimported) in changes {
             if let Some(neighbour) = self.peer_mut(peer) {
                 let state = &mut neighbour.families[family.index()];
-                state.accepted = if accepted { state.accepted + 1 } else { state.accepted - 1 };
+                match reimported {
+                    Reimported::Judged(_, true) => state.accepted += 1,
+                    Reimported::Judged(_, false) => state.accepted -= 1,
+                    Reimported::Removed(accepted) => state.count_withdrawn(Some(accepted)),
+                }
             }
         }
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bgp_wire::{Family, FamilySet, Negotiated, NextHop, PathId};
+use bgp_wire::{Capability, Family, FamilySet, Negotiated, NextHop, Open, PathId};
 use ipnet::IpNet;
 
 use super::complaint::Complaints;
@@ -19,7 +19,8 @@ use crate::outbox::Outbox;
 use crate::peer_key::{ConnId, PeerIx, PeerKey};
 use crate::rib::{PeerSource, SourceId};
 use crate::session::{
-    self, CloseReason, ConnectError, Direction, DownReason, GracefulRestart, Helper, Kept, Link, Peer, State,
+    self, CloseReason, ConnectError, Direction, DownReason, GracefulRestart, Helper, Kept, Link, Lost, Peer,
+    State,
 };
 use crate::stats::MessageCounts;
 use crate::time::Instant;
@@ -30,6 +31,10 @@ pub(super) struct Neighbour {
     pub(super) config: PeerConfig,
     pub(super) session: Peer,
     pub(super) disabled: bool,
+    /// What an operator said when it was disabled.
+    pub(super) shutdown_text: Arc<str>,
+    /// It is about to be left: both ends are to prefer other paths (RFC 8326).
+    pub(super) graceful_shutdown: bool,
     /// The configuration has been deleted; what is left waits for its paths to be removed.
     pub(super) gone: bool,
     /// The prefix that made it a neighbour; `None` for one that is configured itself.
@@ -66,6 +71,8 @@ pub(super) struct Up {
     pub(super) negotiated: Arc<Negotiated>,
     /// The source of its paths, where they have no path identifiers.
     pub(super) source: SourceId,
+    /// Its OPEN had the capability for long-lived graceful restart (RFC 9494), whatever ours had.
+    pub(super) long_lived: bool,
     pub(super) quiet: Quiet,
 }
 
@@ -109,6 +116,8 @@ impl Neighbour {
             state: session.state(),
             session,
             disabled: false,
+            shutdown_text: "".into(),
+            graceful_shutdown: false,
             gone: false,
             range,
             departs: None,
@@ -173,6 +182,7 @@ impl Neighbour {
             own: [negotiated.local_asn, settings.asn],
             router_id: settings.router_id,
             local: link.local.ip().to_canonical(),
+            graceful_shutdown: self.graceful_shutdown,
             now,
         })
     }
@@ -197,9 +207,19 @@ impl Neighbour {
             next_hop: self.config.next_hop,
             extended_next_hop: up.negotiated.extended_next_hop.contains(family),
             own: self.own_next_hop(family, &up.link, &up.negotiated),
+            long_lived: up.long_lived,
+            graceful_shutdown: self.graceful_shutdown,
         };
         Some(GroupKey { rules, policy: self.config.export.clone(), alone: alone.then_some(self.key) })
     }
+}
+
+/// Whether an OPEN has the capability for long-lived graceful restart, and the one without which it counts for nothing
+/// (RFC 9494 section 4.5).
+fn is_long_lived(open: &Open) -> bool {
+    let graceful = |capability: &Capability| matches!(capability, Capability::GracefulRestart(_));
+    let long_lived = |capability: &Capability| matches!(capability, Capability::LongLivedGracefulRestart(_));
+    open.capabilities.iter().any(graceful) && open.capabilities.iter().any(long_lived)
 }
 
 /// Connections.
@@ -297,7 +317,9 @@ impl Speaker {
         out: &mut Outbox<Output>,
     ) {
         let Some(neighbour) = self.peers.get_mut(peer.index()).and_then(Option::as_deref_mut) else { return };
-        let Some(link) = neighbour.session.status().link else { return };
+        let status = neighbour.session.status();
+        let Some(link) = status.link else { return };
+        let long_lived = status.received.is_some_and(is_long_lived);
         let facts = PeerSource {
             external: negotiated.ebgp,
             router_id: negotiated.remote_router_id,
@@ -310,10 +332,11 @@ impl Speaker {
         let same =
             neighbour.away.take().is_none_or(|away| away.negotiated.remote_asn == negotiated.remote_asn);
         let agreed = negotiated.restart.filter(|_| same);
+        let agreed_long_lived = negotiated.long_lived.filter(|_| same);
         let usual = GracefulRestart::USUAL.stale_time;
         let stale_time = neighbour.config.graceful_restart.map_or(usual, |graceful| graceful.stale_time);
-        let gone = neighbour.stale.up(now, agreed.as_ref(), stale_time);
-        neighbour.up = Some(Up { conn, link, negotiated, source, quiet: Quiet::new(now) });
+        let gone = neighbour.stale.up(now, agreed.as_ref(), agreed_long_lived.as_ref(), stale_time);
+        neighbour.up = Some(Up { conn, link, negotiated, source, long_lived, quiet: Quiet::new(now) });
         for state in &mut neighbour.families {
             state.end_of_rib = false;
             state.repeating = false;
@@ -346,22 +369,24 @@ impl Speaker {
         {
             let stale_before = neighbour.stale.families();
             let repeating = neighbour.families.map(|state| state.repeating);
-            neighbour.stale.down(now, kept);
-            if !kept.families.is_empty() {
-                tracing::info!(peer = %neighbour.key, families = %kept.families, time = ?kept.time, "routes are kept");
+            let Lost { kept: families, held } = neighbour.stale.down(now, kept);
+            if !families.is_empty() {
+                tracing::info!(peer = %neighbour.key, %families, time = ?kept.time, "routes are kept");
                 let Up { link, negotiated, source, .. } = up;
                 neighbour.away = Some(Away { link, negotiated, source });
             }
             // The routes count no more from this moment, but for those kept; the tables are rid of them slice by slice.
-            self.shared.sources.peer_lost(peer, kept.families);
+            self.shared.sources.peer_lost(peer, families, held);
             for family in Family::ALL {
-                if !kept.families.contains(family)
-                    || stale_before.contains(family)
-                    || repeating[family.index()]
-                {
+                let all_stay = families.contains(family)
+                    && (held.contains(family)
+                        || !stale_before.contains(family) && !repeating[family.index()]);
+                if !all_stay {
                     for_family!(self, family, rib => rib.review.begin());
                 }
             }
+            // Without a restart time they are long-lived stale at once.
+            self.expire_stale(now, peer);
         }
         self.tell(peer, PeerEventKind::Down(reason), out);
         self.review_convergence(now);

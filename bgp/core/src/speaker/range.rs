@@ -174,7 +174,7 @@ impl Speaker {
         {
             self.departures.remove(&(at, peer));
             let Some(neighbour) = self.peer_mut(peer) else { continue };
-            match neighbour.stale.deadline().filter(|until| *until > now) {
+            match neighbour.stale.until().filter(|until| *until > now) {
                 Some(until) => {
                     neighbour.departs = Some(until);
                     self.departures.insert((until, peer));

@@ -71,6 +71,7 @@ impl Speaker {
             own: [up.negotiated.local_asn, settings.asn],
             router_id: settings.router_id,
             local: up.local(),
+            graceful_shutdown: neighbour.graceful_shutdown,
             now: now.as_secs(),
         };
         let [state4, state6] = &mut neighbour.families;

@@ -1,8 +1,10 @@
-//! Graceful restart (RFC 4724) as it concerns the RIB: what is kept of neighbours that went away, and what waits until
+//! Graceful restart (RFC 4724, 9494) as it concerns the RIB: what is kept of neighbours that went away, and what waits until
 //! this speaker, itself restarted, has heard its neighbours.
 //!
 //! A neighbour's stale routes are followed by its [`Helper`](crate::session::Helper), where the diagram is. Here its
-//! answers become epochs and reviews.
+//! answers become epochs and reviews. Routes that become long-lived stale pass import policy once more, slice by slice:
+//! behind it they get their community, which makes them the last choice and keeps them from neighbours that do not know
+//! it.
 //!
 //! After a restart of our own, each family starts *deferred*: neighbours are told our own routes only, no End-of-RIB,
 //! and the change stream stands still, so that forwarding goes on as it was. That ends when every neighbour that is up,
@@ -17,6 +19,7 @@ use super::state::{Speaker, for_family};
 use crate::command::Policy;
 use crate::egress::Filter;
 use crate::peer_key::PeerIx;
+use crate::session::Expired;
 use crate::time::Instant;
 
 /// The helper.
@@ -45,10 +48,18 @@ impl Speaker {
     /// Time has passed for what is kept of a neighbour.
     pub(super) fn expire_stale(&mut self, now: Instant, peer: PeerIx) {
         let Some(neighbour) = self.peer_mut(peer) else { return };
-        let gone = neighbour.stale.expire(now);
+        let Expired { gone, long_lived } = neighbour.stale.expire(now);
+        let key = neighbour.key;
         if !gone.is_empty() {
-            tracing::warn!(peer = %neighbour.key, families = %gone, "stale routes removed, their time is up");
+            tracing::warn!(peer = %key, families = %gone, "stale routes removed, their time is up");
             self.stale_gone(peer, gone);
+        }
+        if !long_lived.is_empty() {
+            tracing::warn!(peer = %key, families = %long_lived, "stale routes are kept as a last resort");
+        }
+        for family in long_lived.iter() {
+            self.shared.sources.mark_long_lived(peer, family);
+            for_family!(self, family, rib => rib.begin_reimport(peer));
         }
     }
 

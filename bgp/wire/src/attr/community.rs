@@ -17,7 +17,7 @@ impl Community {
     pub const NO_PEER: Self = Self(0xffff_ff04);
     /// The sender is about to shut down: prefer any other path (RFC 8326).
     pub const GRACEFUL_SHUTDOWN: Self = Self(0xffff_0000);
-    /// Keep the route for a long time after its peer is gone (RFC 9494).
+    /// The route is kept although who told it is gone for long: prefer any other (RFC 9494).
     pub const LLGR_STALE: Self = Self(0xffff_0006);
     /// Do not keep the route for a long time (RFC 9494).
     pub const NO_LLGR: Self = Self(0xffff_0007);

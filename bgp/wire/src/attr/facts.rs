@@ -18,6 +18,10 @@ impl FactFlags {
     pub const ATOMIC_AGGREGATE: Self = Self(8);
     /// Community GRACEFUL_SHUTDOWN.
     pub const GRACEFUL_SHUTDOWN: Self = Self(16);
+    /// Community LLGR_STALE.
+    pub const LLGR_STALE: Self = Self(32);
+    /// Community NO_LLGR.
+    pub const NO_LLGR: Self = Self(64);
 
     /// Whether every fact of `other` is there.
     #[inline]
@@ -78,6 +82,8 @@ impl AttrFacts {
                             Community::NO_ADVERTISE => facts.flags |= FactFlags::NO_ADVERTISE,
                             Community::NO_EXPORT_SUBCONFED => facts.flags |= FactFlags::NO_EXPORT_SUBCONFED,
                             Community::GRACEFUL_SHUTDOWN => facts.flags |= FactFlags::GRACEFUL_SHUTDOWN,
+                            Community::LLGR_STALE => facts.flags |= FactFlags::LLGR_STALE,
+                            Community::NO_LLGR => facts.flags |= FactFlags::NO_LLGR,
                             _ => {}
                         }
                     }

@@ -10,6 +10,8 @@ const EXTERNAL: bool = true;
 
 fn rules(external: bool) -> Rules {
     Rules {
+        long_lived: false,
+        graceful_shutdown: false,
         family: Family::Ipv4Unicast,
         external,
         local_asn: Asn(65010),
@@ -139,6 +141,33 @@ fn who_may_hear_of_what() {
         assert_eq!(rules(EXTERNAL).admit(Learned::External, &facts), outside, "{community}");
         assert_eq!(rules(!EXTERNAL).admit(Learned::External, &facts), inside, "{community}");
     }
+}
+
+/// RFC 9494 section 4.3; 4.6, which would let internal peers hear them all the same, is not used.
+#[test]
+fn long_lived_stale_routes_are_for_peers_that_know_what_that_is() {
+    let octets = Builder::new(Origin::Igp).add_communities([Community::LLGR_STALE]).build();
+    let facts = Canonical(&octets).facts();
+    for external in [EXTERNAL, !EXTERNAL] {
+        assert!(!rules(external).admit(Learned::External, &facts));
+        assert!(Rules { long_lived: true, ..rules(external) }.admit(Learned::External, &facts));
+    }
+}
+
+/// RFC 8326 section 4.2.
+#[test]
+fn who_is_about_to_be_left_is_told_so_with_every_route() {
+    let mark = |rules: &Rules, edits: Option<Edits>| {
+        let mut edits = edits;
+        rules.mark(&mut edits);
+        edits
+    };
+    assert_eq!(mark(&rules(EXTERNAL), None), None);
+    let leaving = Rules { graceful_shutdown: true, ..rules(EXTERNAL) };
+    let marked = mark(&leaving, Some(Edits { med: Some(1), ..Edits::default() })).unwrap();
+    assert_eq!((marked.med, marked.local_pref), (Some(1), Some(0)));
+    assert_eq!(marked.communities[..], [Community::GRACEFUL_SHUTDOWN]);
+    assert_eq!(mark(&leaving, Some(marked.clone())), Some(marked));
 }
 
 #[test]

@@ -10,6 +10,7 @@ fn ip(last: u8) -> IpAddr {
 fn plain() -> Candidate {
     Candidate {
         local: false,
+        long_lived_stale: true,
         local_pref: 100,
         as_path_len: 3,
         origin: 2,
@@ -31,6 +32,7 @@ fn each_rung_decides_in_its_turn() {
         // Worse than `plain` on every rung, then made equal on those before `rung`.
         let mut c = Candidate {
             local: false,
+            long_lived_stale: true,
             local_pref: 90,
             as_path_len: 4,
             origin: 3,
@@ -46,7 +48,7 @@ fn each_rung_decides_in_its_turn() {
         let p = plain();
         for earlier in Rung::ALL.into_iter().filter(|&earlier| earlier < rung) {
             match earlier {
-                Rung::Only | Rung::Local | Rung::External => {}
+                Rung::Only | Rung::Local | Rung::LongLivedStale | Rung::External => {}
                 Rung::LocalPref => c.local_pref = p.local_pref,
                 Rung::AsPathLength => c.as_path_len = p.as_path_len,
                 Rung::Origin => c.origin = p.origin,
@@ -65,6 +67,7 @@ fn each_rung_decides_in_its_turn() {
         match rung {
             Rung::Only => continue,
             Rung::Local => better.local = true,
+            Rung::LongLivedStale => better.long_lived_stale = false,
             Rung::LocalPref => better.local_pref = 101,
             Rung::AsPathLength => better.as_path_len = 2,
             Rung::Origin => better.origin = 1,
@@ -132,13 +135,17 @@ fn paths_equal_up_to_the_interior_cost_are_reported() {
 }
 
 fn candidate() -> impl Strategy<Value = Candidate> {
-    let first = (any::<bool>(), 0u32..2, 0u32..2, 0u8..2, 0u32..3);
+    let first = (any::<(bool, bool)>(), 0u32..2, 0u32..2, 0u8..2, 0u32..3);
     let second = (proptest::option::of(0u32..3), any::<bool>(), 0u32..2, 0u32..3, 0u16..2);
     (first, second).prop_map(
-        |((local, local_pref, as_path_len, origin, med), (asn, external, cost, id, cluster_len))| {
+        |(
+            ((local, long_lived_stale), local_pref, as_path_len, origin, med),
+            (asn, external, cost, id, cluster_len),
+        )| {
             Candidate {
                 // Own routes are rare, or nothing else would be tested.
                 local: local && id == 0,
+                long_lived_stale,
                 local_pref,
                 as_path_len,
                 origin,
@@ -191,7 +198,9 @@ proptest! {
             .enumerate()
             .map(|(n, c)| Candidate { path_id: PathId(n as u32), ..c })
             .collect();
-        let before_med = |c: &Candidate| (!c.local, std::cmp::Reverse(c.local_pref), c.as_path_len, c.origin);
+        let before_med = |c: &Candidate| {
+            (!c.local, c.long_lived_stale, std::cmp::Reverse(c.local_pref), c.as_path_len, c.origin)
+        };
         let least = candidates.iter().map(before_med).min();
         let tied: Vec<_> = candidates.iter().filter(|c| Some(before_med(c)) == least).collect();
         let beaten = |c: &Candidate| tied.iter().any(|o| o.neighbor_as == c.neighbor_as && o.med < c.med);

@@ -249,7 +249,7 @@ fn the_paths_of_a_lost_peer_go_slice_by_slice_and_new_ones_stay() {
         w.announce(key, 0, 200, 1);
         w.announce(key, 1, 100, 2);
     }
-    w.sources.peer_lost(PeerIx(0), FamilySet::EMPTY);
+    w.sources.peer_lost(PeerIx(0), FamilySet::EMPTY, FamilySet::EMPTY);
     let mut review = Review::default();
     review.begin();
     let mut removed = 0;
@@ -276,7 +276,7 @@ fn a_decision_between_loss_and_review_does_not_count_the_lost_path() {
     let mut w = World::new(3);
     w.announce(1, 0, 200, 1);
     w.announce(1, 1, 100, 2);
-    w.sources.peer_lost(PeerIx(0), FamilySet::EMPTY);
+    w.sources.peer_lost(PeerIx(0), FamilySet::EMPTY, FamilySet::EMPTY);
     w.announce(1, 2, 50, 3);
     assert_eq!(w.best(1), Some((100, Rung::LocalPref)));
 }
@@ -510,7 +510,7 @@ proptest! {
                     model.remove(&(key, peer));
                 }
                 Step::Lose { peer } => {
-                    w.sources.peer_lost(PeerIx(peer), FamilySet::EMPTY);
+                    w.sources.peer_lost(PeerIx(peer), FamilySet::EMPTY, FamilySet::EMPTY);
                     review.begin();
                     model.retain(|&(_, of), _| of != peer);
                 }

@@ -12,9 +12,9 @@ use crate::outbox::Outbox;
 use crate::peer_key::ConnId;
 use crate::session::collision::survivor;
 use crate::session::connection::{Agreed, Connection, Phase, Step};
-use crate::session::restart::{hard_reset, kept};
+use crate::session::restart::{Terms, hard_reset, kept};
 use crate::session::timers::{PLACES, Place, Timer};
-use crate::session::{DownReason, Kept, LastError, Outgoing, Output, StopReason};
+use crate::session::{DownReason, Kept, LastError, LongLived, Outgoing, Output, StopReason};
 use crate::time::Instant;
 
 /// The whole message.
@@ -209,8 +209,12 @@ impl Peer {
             return self.failed(now, reason, out);
         }
         self.remember(now, &reason);
-        let restart = conn.agreed().and_then(|agreed| agreed.negotiated.restart);
-        let kept = restart.map_or(Kept::NOTHING, |restart| kept(&restart, &reason));
+        let longest = self.settings.graceful_restart.map_or(LongLived::NONE, |graceful| graceful.long_lived);
+        let terms = conn.agreed().and_then(|agreed| {
+            let restart = agreed.negotiated.restart?;
+            Some(Terms { restart, long_lived: agreed.negotiated.long_lived, longest })
+        });
+        let kept = terms.map_or(Kept::NOTHING, |terms| kept(&terms, &reason));
         out.push(Output::Down(reason, kept));
     }
 

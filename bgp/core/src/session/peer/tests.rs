@@ -55,8 +55,7 @@ fn open(edit: impl FnOnce(&mut Open)) -> Vec<u8> {
 /// The neighbour's OPEN with the graceful restart capability.
 fn restart_open(restarting: bool) -> Vec<u8> {
     open(|open| {
-        let offer = GracefulRestart::USUAL.capability(settings().families, restarting, false);
-        open.capabilities.push(offer);
+        open.capabilities.extend(GracefulRestart::USUAL.capabilities(settings().families, restarting, false));
     })
 }
 

@@ -109,6 +109,9 @@ impl Peer {
         agreed
             .and_then(|agreed| agreed.negotiated.restart)
             .is_some_and(|restart| !restart.families.is_empty())
+            || agreed
+                .and_then(|agreed| agreed.negotiated.long_lived)
+                .is_some_and(|long_lived| !long_lived.families.is_empty())
     }
 
     /// Makes room for another connection of the same direction as the Established one, which needs its place no more.
@@ -137,7 +140,7 @@ impl Peer {
         if let Some(graceful) = &settings.graceful_restart {
             let first = self.established_count == 0;
             let restarted = first && now < self.restarted_until;
-            capabilities.push(graceful.capability(settings.families, restarted, first));
+            capabilities.extend(graceful.capabilities(settings.families, restarted, first));
         }
         Open::new(settings.local_asn, settings.hold_time.secs(), settings.local_router_id, capabilities)
     }

@@ -6,6 +6,7 @@ mod bulk;
 mod capabilities;
 mod commands;
 mod exchange;
+mod long_lived;
 mod property;
 mod range;
 mod restart;

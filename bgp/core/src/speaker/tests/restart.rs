@@ -13,13 +13,13 @@ const KEPT: GracefulRestart = GracefulRestart { forwarding: FamilySet::ALL, ..Gr
 /// Nothing kept.
 const LOST: GracefulRestart = GracefulRestart::USUAL;
 
-fn secs(secs: u64) -> Duration {
+pub(super) fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
 }
 
 /// How a process ends.
 #[derive(Copy, Clone, PartialEq)]
-enum End {
+pub(super) enum End {
     /// The kernel closes its connections.
     Closing,
     /// The machine dies: nobody hears anything.
@@ -28,7 +28,7 @@ enum End {
 
 impl World {
     /// Neighbours with graceful restart. The first of a pair connects.
-    fn graceful(asns: &[u32], pairs: &[(usize, usize)], how: GracefulRestart) -> Self {
+    pub(super) fn graceful(asns: &[u32], pairs: &[(usize, usize)], how: GracefulRestart) -> Self {
         let mut world = Self::new(asns);
         for &(a, b) in pairs {
             world.join_gracefully(a, b, Some(how));
@@ -39,7 +39,7 @@ impl World {
         world
     }
 
-    fn join_gracefully(&mut self, a: usize, b: usize, how: Option<GracefulRestart>) {
+    pub(super) fn join_gracefully(&mut self, a: usize, b: usize, how: Option<GracefulRestart>) {
         for (node, other, passive) in [(b, a, true), (a, b, false)] {
             let config = PeerConfig { passive, graceful_restart: how, ..self.config(other) };
             self.command(node, Command::PutPeer(key(other), config));
@@ -47,7 +47,7 @@ impl World {
     }
 
     /// Ends a process and puts a new one in its place, which has no neighbours and routes yet.
-    fn crash(&mut self, node: usize, how: End) {
+    pub(super) fn crash(&mut self, node: usize, how: End) {
         self.settle();
         let conns = std::mem::take(&mut self.nodes[node].conns);
         for conn in conns.values() {
@@ -66,25 +66,25 @@ impl World {
     }
 
     /// Makes `node`, which has just begun, a neighbour of `others` again; it connects.
-    fn rejoin(&mut self, node: usize, others: &[usize], how: GracefulRestart) {
+    pub(super) fn rejoin(&mut self, node: usize, others: &[usize], how: GracefulRestart) {
         for &other in others {
             let config = PeerConfig { graceful_restart: Some(how), ..self.config(other) };
             self.command(node, Command::PutPeer(key(other), config));
         }
     }
 
-    fn originate_many(&mut self, node: usize, n: std::ops::Range<u32>, mark: u32) {
+    pub(super) fn originate_many(&mut self, node: usize, n: std::ops::Range<u32>, mark: u32) {
         for n in n {
             self.originate(node, nth(n), marked(mark));
         }
     }
 
     /// UPDATEs that `node` has had from `other`.
-    fn updates(&self, node: usize, other: usize) -> u64 {
+    pub(super) fn updates(&self, node: usize, other: usize) -> u64 {
         self.peer(node, other).received.update
     }
 
-    fn count(&mut self, node: usize, family: Family) -> usize {
+    pub(super) fn count(&mut self, node: usize, family: Family) -> usize {
         self.best(node, family).len()
     }
 }
