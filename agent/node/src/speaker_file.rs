@@ -15,13 +15,13 @@ use std::path::PathBuf;
 use bgp_core::command::{Command, Origination, PeerConfig, PeerRange};
 use bgp_core::peer_key::PeerKey;
 use bgp_core::policy::{PolicyDef, PolicyName, PrefixRange, SetName};
-use bgp_core::session::{GracefulRestart, RestartTime};
+use bgp_core::session::{GracefulRestart, LongLived, RestartTime, StaleTime};
 use bgp_wire::attr::{Community, LargeCommunity};
-use bgp_wire::{Asn, FamilySet, Nlri, RouterId};
+use bgp_wire::{Asn, Family, FamilySet, Nlri, RouterId};
 use ipnet::IpNet;
 
 use self::neighbor::Neighbor;
-use crate::yaml::{Fields, Flaw, Flaws, Item, Line, Mistake, documents};
+use crate::yaml::{Fields, Flaw, Flaws, Item, Line, Mistake, documents, nearest};
 
 /// What the file says.
 #[derive(Clone, Debug, PartialEq)]
@@ -327,22 +327,47 @@ fn prefix(item: &Item<'_>) -> Option<Nlri> {
     item.parse("a prefix such as 203.0.113.0/24 without host bits")
 }
 
-/// `graceful-restart: { restart-time, forwarding-preserved }`. What is wrong in it is noted, and the usual taken.
+/// `graceful-restart: { restart-time, long-lived-stale-time, forwarding-preserved }`. What is wrong in it is noted, and the
+/// usual taken.
 fn decode_graceful_restart(item: &Item<'_>) -> GracefulRestart {
     let mut graceful = GracefulRestart::USUAL;
     let Some(mut fields) = item.fields() else { return graceful };
+    if let Some(item) = fields.take("long-lived-stale-time") {
+        graceful.long_lived = decode_long_lived(&item);
+    }
     if let Some(item) = fields.take("restart-time") {
-        let wanted = "seconds, 1 to 4095";
-        let time = item
-            .parse_with(wanted, |text| text.parse().ok().filter(|secs| *secs > 0).and_then(RestartTime::new));
+        let wanted = "seconds, 0 to 4095";
+        let time = item.parse_with(wanted, |text| text.parse().ok().and_then(RestartTime::new));
         graceful.restart_time = time.unwrap_or(graceful.restart_time);
+        if graceful.restart_time == RestartTime::ZERO && graceful.long_lived == LongLived::NONE {
+            let rule = "restart-time: 0 keeps nothing without a long-lived-stale-time";
+            item.flaw(Mistake::Conflict { rule });
+        }
     }
     if fields.take("forwarding-preserved").and_then(|item| item.boolean()) == Some(true) {
         graceful.forwarding = FamilySet::ALL;
     }
-    later(&mut fields, &[("long-lived-stale-time", "0", "leave it out")]);
     fields.finish();
     graceful
+}
+
+/// `long-lived-stale-time`: seconds for every family, or `{ ipv4-unicast: 3600 }` for those named.
+fn decode_long_lived(item: &Item<'_>) -> LongLived {
+    let time = |item: &Item<'_>| {
+        let wanted = "seconds, 0 to 16777215";
+        item.parse_with(wanted, |text| text.parse().ok().and_then(StaleTime::new)).unwrap_or_default()
+    };
+    if item.is_scalar() {
+        return LongLived::of(FamilySet::ALL, time(item));
+    }
+    item.entries().into_iter().fold(LongLived::NONE, |all, (name, item)| match name.parse::<Family>() {
+        Ok(family) => all.with(family, time(&item)),
+        Err(_) => {
+            let near = nearest(name, Family::ALL.map(Family::name)).map(str::to_owned);
+            item.flaw(Mistake::NoSuchName { found: name.to_owned(), near });
+            all
+        }
+    })
 }
 
 /// Keys that a later release serves: known, and refused unless they say what is the case anyway.

@@ -19,7 +19,9 @@ use bgp_core::policy::{Act, Condition, Default as Otherwise, Flow, PolicyDef, St
 use bgp_core::query::{RouteQuery, RouteTable};
 use bgp_core::rib::NextHopState;
 use bgp_core::secret::Secret;
-use bgp_core::session::{GracefulRestart, HoldTime, IdleHold, RemoteAsn, RestartTime, State};
+use bgp_core::session::{
+    GracefulRestart, HoldTime, IdleHold, LongLived, RemoteAsn, RestartTime, StaleTime, State,
+};
 use bgp_core::speaker::SpeakerSettings;
 use bgp_core::{Asn, Family, FamilySet, Nlri, RouterId};
 use bgp_net::{Handle, ListenerState, NetSettings};
@@ -110,6 +112,7 @@ fn neighbour_lines() -> Vec<Line<PeerConfig>> {
     }
     lines.extend(lines!("graceful_restart.", GracefulRestart in PeerConfig {
         restart_time: |config| graceful(config).restart_time = RestartTime::MAX,
+        long_lived: |config| graceful(config).long_lived = LongLived::of(FamilySet::ALL, StaleTime::MAX),
         forwarding: |config| graceful(config).forwarding = FamilySet::ALL,
         stale_time: |config| graceful(config).stale_time *= 2,
     }));

@@ -18,8 +18,10 @@ use crate::yaml::nearest;
 
 /// Routes of a table, streamed: the first ones appear while the last ones are still being read.
 ///
-/// `*` marks the best path of a destination, `x` one that may not become it. A path of our own has `-` as its source and
-/// `self` as its next hop. A long AS path is cut on the screen; JSON has all of it. Up to 500 routes are sorted.
+/// `*` marks the best path of a destination, `x` one that may not become it; `s` one that is kept for a neighbor which has
+/// gone away (graceful restart), `S` one that has been kept for so long that it is a last resort (RFC 9494). A path of our
+/// own has `-` as its source and `self` as its next hop. A long AS path is cut on the screen; JSON has all of it. Up to 500
+/// routes are sorted.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// TABLE, FAMILY and PREFIX in any order, each may be left out. TABLE: loc-rib (default), adj-rib-in or adj-rib-out,
@@ -180,10 +182,15 @@ impl Routes {
     fn rows(&mut self, route: &Route) -> Vec<Vec<Cell>> {
         let mut rows = Vec::new();
         for path in &route.paths {
+            let stale = match (path.stale, path.long_lived_stale) {
+                (_, true) => "S",
+                (true, false) => "s",
+                (false, false) => "",
+            };
             let mark = match (path.best, &path.rejected) {
-                (true, _) => Cell::toned("*", Tone::Good),
-                (false, Some(_)) => Cell::toned("x", Tone::Bad),
-                (false, None) => Cell::default(),
+                (true, _) => Cell::toned(format!("*{stale}"), Tone::Good),
+                (false, Some(_)) => Cell::toned(format!("x{stale}"), Tone::Bad),
+                (false, None) => Cell::from(stale.to_owned()),
             };
             let here = (route.neighbor.clone(), route.prefix.clone());
             let prefix = if self.last == here { Cell::default() } else { Cell::from(route.prefix.clone()) };
@@ -218,7 +225,7 @@ impl Routes {
     fn settle(&mut self, more: bool, out: &mut impl Write) -> Result<(), CommandError> {
         let room = |columns: usize| if more { columns } else { 0 };
         let columns = [
-            Column::text(""),
+            Column::text("").at_least(room(2)),
             Column::narrow("PREFIX", 20).at_least(room(18)),
             Column::narrow("NEXT HOP", 16).at_least(room(15)),
             Column::narrow(if self.with_neighbor { "NEIGHBOR" } else { "FROM" }, 21).at_least(room(15)),
@@ -328,7 +335,7 @@ mod tests {
         let route = |prefix: &str, paths| Route { prefix: prefix.into(), paths, ..Route::default() };
         let text = print(&[
             route("2001:db8:1111:2222:3333:4444::/96", vec![own]),
-            route("10.0.0.0/8", vec![best, rejected]),
+            route("10.0.0.0/8", vec![best.clone(), rejected]),
         ]);
         assert_eq!(
             text,
@@ -340,6 +347,15 @@ x                        192.0.2.3  192.0.2.3   5s     -    -  igp
 "
         );
         assert_eq!(print(&[]), "no routes\n");
+        let stale = Path { stale: true, ..best };
+        let long_lived = Path { long_lived_stale: true, best: false, ..stale.clone() };
+        assert_eq!(
+            print(&[route("10.0.0.0/8", vec![stale, long_lived])]),
+            "    PREFIX      NEXT HOP   FROM       AGE  PREF  MED  AS PATH, ORIGIN
+*s  10.0.0.0/8  192.0.2.2  192.0.2.2   5s   100    -  65000 65001 igp
+S               192.0.2.2  192.0.2.2   5s   100    -  65000 65001 igp
+"
+        );
     }
 
     #[test]

@@ -14,8 +14,10 @@ const EXAMPLE: &str = r#"The file, with everything that this release knows:
   listen: ["192.0.2.1:179", "[2001:db8::1]:179"]
   require-policy: true                # an external neighbor without a policy exchanges nothing (RFC 8212)
   # neighbors keep our routes while we restart, and we theirs; off when left out. Set forwarding-preserved only where
-  # something goes on forwarding without us; each start counts as a restart then
-  graceful-restart: { restart-time: 120, forwarding-preserved: false }
+  # something goes on forwarding without us; each start counts as a restart then. With a long-lived-stale-time (RFC
+  # 9494; one number, or { ipv4-unicast: 3600 } for some families) routes are kept for that long after the restart time
+  # too, as a last resort; it is also the longest that we keep a neighbor's so
+  graceful-restart: { restart-time: 120, long-lived-stale-time: 3600, forwarding-preserved: false }
   api: /run/peregrine.sock            # for `peregrine peers --socket` and the like
   neighbors:
     - address: 192.0.2.2              # or prefix: 192.0.2.0/24, for whoever connects from there

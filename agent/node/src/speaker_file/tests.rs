@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use bgp_core::command::{NextHopMode, Policy};
 use bgp_core::policy::{Act, Condition, Default as Otherwise, Flow, StatementDef};
-use bgp_core::session::{GracefulRestart, HoldTime, RemoteAsn, RestartTime};
+use bgp_core::session::{GracefulRestart, HoldTime, LongLived, RemoteAsn, RestartTime, StaleTime};
 use bgp_wire::{Family, FamilySet};
 
 use super::*;
@@ -136,8 +136,22 @@ fn graceful_restart_is_for_every_neighbour() {
     let keys =
         "graceful-restart: { restart-time: 60, forwarding-preserved: true, long-lived-stale-time: 0 }\n";
     assert_eq!(of(keys), Some(kept));
-    for (wrong, field) in [("restart-time: 4096", "restart-time"), ("long-lived-stale-time: 9", "long-lived")]
-    {
+    let long_lived = |families, secs| GracefulRestart {
+        long_lived: LongLived::of(families, StaleTime::new(secs).unwrap()),
+        ..GracefulRestart::USUAL
+    };
+    let everywhere = "graceful-restart: { long-lived-stale-time: 3600 }\n";
+    assert_eq!(of(everywhere), Some(long_lived(FamilySet::ALL, 3600)));
+    let one = "graceful-restart: { restart-time: 0, long-lived-stale-time: { ipv6-unicast: 16777215 } }\n";
+    let v6 = FamilySet::only(Family::Ipv6Unicast);
+    let expected = GracefulRestart { restart_time: RestartTime::ZERO, ..long_lived(v6, 16_777_215) };
+    assert_eq!(of(one), Some(expected));
+    for (wrong, field) in [
+        ("restart-time: 4096", "restart-time"),
+        ("restart-time: 0", "restart-time: 0 keeps nothing without a long-lived-stale-time"),
+        ("long-lived-stale-time: 16777216", "long-lived-stale-time"),
+        ("long-lived-stale-time: { ipv4-unicats: 5 }", "ipv4-unicast"),
+    ] {
         let flaws = flaws(&format!("graceful-restart: {{ {wrong} }}\n{rest}"));
         assert!(flaws.len() == 1 && flaws[0].contains(field), "{flaws:?}");
     }

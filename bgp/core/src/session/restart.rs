@@ -41,6 +41,8 @@ const HARD_RESET: (u8, u8) = (6, 9);
 pub struct RestartTime(u16);
 
 impl RestartTime {
+    /// Nothing is kept for a restart.
+    pub const ZERO: Self = Self(0);
     /// Two minutes.
     pub const USUAL: Self = Self(120);
     /// What fits into the capability.
@@ -126,7 +128,7 @@ impl GracefulRestart {
                 stale_time: self.long_lived.time(family).secs(),
             })
             .collect();
-        let long_lived = (!long_lived.is_empty()).then(|| Capability::LongLivedGracefulRestart(long_lived));
+        let long_lived = (!long_lived.is_empty()).then_some(Capability::LongLivedGracefulRestart(long_lived));
         [graceful].into_iter().chain(long_lived).collect()
     }
 }

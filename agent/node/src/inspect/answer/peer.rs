@@ -111,12 +111,50 @@ pub(crate) struct GracefulRestart {
     /// Families whose routes the neighbour gets kept over a restart, while established.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) peer_families: Vec<String>,
+    /// Long-lived graceful restart, family by family, where either end offers it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) long_lived: Vec<LongLivedFamily>,
     /// Families whose routes are kept though the neighbour went away, or were and have not all been said again.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) stale_families: Vec<String>,
+    /// Those of them in which routes are kept beyond the restart time, as a last resort.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) long_lived_stale_families: Vec<String>,
     /// How much longer they are kept at the most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stale_seconds: Option<u64>,
+}
+
+/// Long-lived graceful restart (RFC 9494) of one family.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub(crate) struct LongLivedFamily {
+    /// The family.
+    pub(crate) family: String,
+    /// The stale time offered, which is also the longest that routes of the neighbour are kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) stale_time_seconds: Option<u32>,
+    /// The stale time that the neighbour asks for, while established.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) peer_stale_time_seconds: Option<u32>,
+}
+
+impl LongLivedFamily {
+    fn all(status: &PeerStatus) -> Vec<Self> {
+        let ours = status.graceful_restart.map(|graceful| graceful.long_lived).unwrap_or_default();
+        let families = status.families.iter().map(|family| family.family);
+        let one = |family| {
+            let time = ours.time(family).secs();
+            let theirs = status.long_lived_agreed.filter(|agreed| agreed.families.contains(family));
+            Self {
+                family: family.to_string(),
+                stale_time_seconds: (time > 0).then_some(time),
+                peer_stale_time_seconds: theirs.map(|agreed| agreed.stale_time(family)),
+            }
+        };
+        let there = |it: &Self| it.stale_time_seconds.is_some() || it.peer_stale_time_seconds.is_some();
+        families.map(one).filter(there).collect()
+    }
 }
 
 impl From<&PeerStatus> for GracefulRestart {
@@ -128,7 +166,9 @@ impl From<&PeerStatus> for GracefulRestart {
             restart_time_seconds: status.graceful_restart.map(|graceful| graceful.restart_time.secs()),
             peer_restart_time_seconds: agreed.map(|agreed| agreed.time),
             peer_families: agreed.map(|agreed| names(agreed.families)).unwrap_or_default(),
+            long_lived: LongLivedFamily::all(status),
             stale_families: names(status.stale),
+            long_lived_stale_families: names(status.long_lived_stale),
             stale_seconds: status.stale_for.map(|time| time.as_secs()),
         }
     }
@@ -146,13 +186,17 @@ impl From<&PeerStatus> for Peer {
         let up = status.state == State::Established;
         let reason = match (up, status.disabled, &status.last_error) {
             (true, ..) => None,
-            (false, true, _) => Some("administratively stopped".to_owned()),
+            (false, true, _) if status.shutdown_text.is_empty() => {
+                Some("administratively stopped".to_owned())
+            }
+            (false, true, _) => Some(format!("administratively stopped: {}", status.shutdown_text)),
             (false, false, Some(error)) => Some(error.clone()),
             (false, false, None) => Some("no session yet".to_owned()),
         };
         let reason = match (reason, status.stale_for) {
             (Some(reason), Some(time)) => {
-                Some(format!("{reason}; its routes are kept for up to {} s", time.as_secs()))
+                let how = if status.long_lived_stale.is_empty() { "" } else { ", as a last resort" };
+                Some(format!("{reason}; its routes are kept for up to {} s{how}", time.as_secs()))
             }
             (reason, _) => reason,
         };

@@ -61,6 +61,9 @@ pub(crate) struct Path {
     /// Kept for a neighbour that went away, or came back and has not said it again.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) stale: bool,
+    /// Kept for longer than its neighbour's restart time, as a last resort (RFC 9494).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) long_lived_stale: bool,
     /// Why it may not become the best one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) rejected: Option<String>,
@@ -139,6 +142,7 @@ impl Path {
             local_pref: set.local_pref(),
             communities,
             stale: path.stale,
+            long_lived_stale: path.long_lived_stale,
             rejected: rejected.map(str::to_owned),
         }
     }
