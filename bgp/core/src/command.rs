@@ -19,7 +19,7 @@ use crate::peer_key::{InterfaceName, PeerKey};
 use crate::policy::{PolicyDef, PolicyMistake, PolicyName, PrefixRange, SetName};
 use crate::rib::NextHopState;
 use crate::secret::Secret;
-use crate::session::{GracefulRestart, HoldTime, IdleHold, PeerSettings, RemoteAsn, SettingsError};
+use crate::session::{AddPath, GracefulRestart, HoldTime, IdleHold, PeerSettings, RemoteAsn, SettingsError};
 
 /// One request to the speaker.
 #[derive(Clone, Debug, PartialEq)]
@@ -111,6 +111,8 @@ pub struct PeerConfig {
     pub extended_messages: bool,
     /// Whether IPv6 next hops of IPv4 prefixes are offered (RFC 8950). *Reset.*
     pub extended_next_hop: bool,
+    /// Several paths of a destination (RFC 7911), in every family offered. *Reset*, but *refresh* for how many are sent.
+    pub add_path: AddPath,
     /// Hold time offered. *Reset.*
     pub hold_time: HoldTime,
     /// KEEPALIVE interval in seconds; a third of the negotiated hold time where absent. *Live.*
@@ -165,6 +167,7 @@ impl PeerConfig {
             families: usual.families,
             extended_messages: usual.extended_messages,
             extended_next_hop: usual.extended_next_hop,
+            add_path: usual.add_path,
             hold_time: usual.hold_time,
             keepalive: usual.keepalive,
             connect_retry: usual.connect_retry,
@@ -205,6 +208,7 @@ impl PeerConfig {
             families: self.families,
             extended_messages: self.extended_messages,
             extended_next_hop: self.extended_next_hop,
+            add_path: self.add_path,
             hold_time: self.hold_time,
             keepalive: self.keepalive,
             connect_retry: self.connect_retry,

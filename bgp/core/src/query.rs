@@ -5,10 +5,11 @@
 //!
 //! *Absent on purpose:* formatting and JSON, which belong to the command line and the inspection socket.
 
+use std::num::NonZeroU8;
 use std::time::Duration;
 
 use bgp_wire::capability::{AgreedLongLived, AgreedRestart};
-use bgp_wire::{Asn, Family, FamilySet, NextHop, Nlri, RouterId};
+use bgp_wire::{Asn, Family, FamilySet, NextHop, Nlri, PathId, RouterId};
 
 use crate::peer_key::PeerKey;
 use crate::rib::{AttrSet, PathRejected, Rung};
@@ -71,7 +72,7 @@ pub struct PeerStatus {
     /// How long they are kept at the most, from now; that of the family that is kept longest.
     pub stale_for: Option<Duration>,
     /// Hops of TTL security (RFC 5082), where it is on.
-    pub ttl_security: Option<std::num::NonZeroU8>,
+    pub ttl_security: Option<NonZeroU8>,
     /// Whether segments are signed (RFC 2385).
     pub has_password: bool,
     /// The prefix that made it a neighbour; absent for one that is configured itself.
@@ -97,12 +98,16 @@ pub struct PeerStatus {
 pub struct FamilyStatus {
     /// Which family.
     pub family: Family,
-    /// Prefixes the neighbour has announced and not withdrawn.
+    /// Prefixes the neighbour has announced and not withdrawn; each of several paths of one counts.
     pub received: u64,
     /// Those of them that import policy let in.
     pub accepted: u64,
-    /// Prefixes this speaker has announced to the neighbour and not withdrawn.
+    /// Prefixes this speaker has announced to the neighbour and not withdrawn; each of several paths of one counts.
     pub advertised: u64,
+    /// Whether the neighbour may send several paths of a destination (RFC 7911), as agreed; false until Established.
+    pub add_path_receive: bool,
+    /// How many paths of a destination the neighbour is sent at the most, where several were agreed on.
+    pub add_path_send: Option<NonZeroU8>,
     /// The neighbour has sent End-of-RIB in this session.
     pub end_of_rib_received: bool,
     /// We have sent End-of-RIB in this session.
@@ -160,6 +165,8 @@ pub struct RouteEntry {
 pub struct PathEntry {
     /// Who it came from; absent for an own route.
     pub source: Option<PeerKey>,
+    /// Its path identifier (RFC 7911), where the session has such: as received, and in the Adj-RIB-Out as sent.
+    pub path_id: Option<PathId>,
     /// Attributes: after import policy for the Loc-RIB (as received where policy rejected the path), as received for the
     /// Adj-RIB-In, as sent for the Adj-RIB-Out.
     pub attrs: AttrSet,

@@ -49,6 +49,8 @@ pub struct SpeakerStats {
     pub prefixes_withdrawn: u64,
     /// UPDATE messages treated as withdrawals (RFC 7606 section 2).
     pub treated_as_withdraw: u64,
+    /// Paths ignored since their neighbour had too many to one destination already (RFC 7911).
+    pub paths_refused: u64,
     /// Attributes dropped from otherwise good messages (RFC 7606 section 2).
     pub attributes_discarded: u64,
     /// Export runs: how often an attribute set was rewritten for an update group.

@@ -20,7 +20,7 @@ use bgp_core::query::{RouteQuery, RouteTable};
 use bgp_core::rib::NextHopState;
 use bgp_core::secret::Secret;
 use bgp_core::session::{
-    GracefulRestart, HoldTime, IdleHold, LongLived, RemoteAsn, RestartTime, StaleTime, State,
+    AddPath, GracefulRestart, HoldTime, IdleHold, LongLived, RemoteAsn, RestartTime, StaleTime, State,
 };
 use bgp_core::speaker::SpeakerSettings;
 use bgp_core::{Asn, Family, FamilySet, Nlri, RouterId};
@@ -88,6 +88,7 @@ fn neighbour_lines() -> Vec<Line<PeerConfig>> {
         families: |config| config.families = FamilySet::only(Family::Ipv4Unicast),
         extended_messages: |config| config.extended_messages ^= true,
         extended_next_hop: |config| config.extended_next_hop ^= true,
+        add_path: |config| config.add_path = AddPath::NONE,
         hold_time: |config| config.hold_time = HoldTime::new(30).unwrap(),
         keepalive: |config| config.keepalive = NonZeroU16::new(7),
         connect_retry: |config| config.connect_retry *= 2,
@@ -107,6 +108,10 @@ fn neighbour_lines() -> Vec<Line<PeerConfig>> {
         next_hop_v6: |config| config.next_hop_v6 = Some("2001:db8::77".parse().unwrap()),
         description: |config| config.description = "another".into(),
     });
+    lines.extend(lines!("add_path.", AddPath in PeerConfig {
+        receive: |config| config.add_path.receive ^= true,
+        send: |config| config.add_path.send = NonZeroU8::new(2),
+    }));
     fn graceful(config: &mut PeerConfig) -> &mut GracefulRestart {
         config.graceful_restart.as_mut().unwrap()
     }
@@ -320,6 +325,7 @@ fn base() -> PeerConfig {
     PeerConfig {
         import: Policy::Named("in".into()),
         export: Policy::Named("out".into()),
+        add_path: AddPath { receive: true, send: NonZeroU8::new(1) },
         ..config(RemoteAsn::External, 1)
     }
 }
@@ -350,6 +356,9 @@ impl World {
         changed.originate("10.2.0.0/24", Origination::default()).await;
         let third = Origination { next_hop: Some([192, 0, 2, 3].into()), ..Origination::default() };
         bystander.originate("10.3.0.0/24", third).await;
+        for node in [&bystander, &inside] {
+            node.originate("10.4.0.0/24", Origination::default()).await;
+        }
 
         let apart = PeerConfig { local_asn: Some(Asn(65101)), ..config(RemoteAsn::External, 1) };
         subject.command(Command::PutPeer(changed.key(), base())).await;
@@ -359,7 +368,9 @@ impl World {
         subject.command(Command::PutPeerRange(RANGE.parse().unwrap(), range)).await;
         for (node, n) in [(&changed, 2), (&bystander, 3), (&inside, 4), (&dynamic, 5)] {
             let asn = if n == 4 { RemoteAsn::Internal } else { RemoteAsn::External };
-            node.command(Command::PutPeer(subject.key(), config(asn, n))).await;
+            let add_path = if n == 2 { AddPath::ALL } else { AddPath::NONE };
+            let config = PeerConfig { add_path, ..config(asn, n) };
+            node.command(Command::PutPeer(subject.key(), config)).await;
         }
         for node in [&subject, &changed, &bystander, &inside, &dynamic] {
             node.command(Command::LoadingDone).await;

@@ -8,7 +8,7 @@ use clap::Args;
 use super::output::{ago, colours, print, run as run_command};
 use super::table::{Cell, Column, Layout, Tone, paragraph};
 use super::{Asking, Format};
-use crate::inspect::answer::Peer;
+use crate::inspect::answer::{Peer, PeerFamily};
 use crate::inspect::client::{ask, ask_text};
 
 /// Sessions: state, uptime, why down, families, prefixes received, accepted and advertised.
@@ -52,6 +52,7 @@ fn show(peers: &[Peer], colours: bool) -> String {
     let mut out = layout.head();
     for (peer, rows) in peers.iter().zip(&blocks) {
         rows.iter().for_each(|row| out += &layout.row(row));
+        out.extend(several_paths(peer).map(|words| paragraph(2, &words)));
         if let Some(reason) = &peer.state_reason {
             out += &paragraph(2, reason);
         }
@@ -90,6 +91,19 @@ fn rows(peer: &Peer) -> Vec<Vec<Cell>> {
     families.into_iter().enumerate().map(row).collect()
 }
 
+/// Where several paths of a prefix were agreed on, and in which direction.
+fn several_paths(peer: &Peer) -> Option<String> {
+    let family = |family: &PeerFamily| {
+        let agreed = family.add_path.as_ref()?;
+        let receives = agreed.receive.then(|| "receives".to_owned());
+        let sends = agreed.send.map(|most| format!("sends up to {most}"));
+        let words: Vec<String> = receives.into_iter().chain(sends).collect();
+        Some(format!("{}/{} {}", family.afi, family.safi, words.join(" and ")))
+    };
+    let families: Vec<String> = peer.families.iter().filter_map(family).collect();
+    (!families.is_empty()).then(|| format!("several paths of a prefix: {}", families.join(", ")))
+}
+
 fn address(peer: &Peer) -> String {
     match peer.peer_port {
         0 | 179 => peer.peer_address.clone(),
@@ -101,10 +115,30 @@ fn address(peer: &Peer) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inspect::answer::PeerFamily;
+    use crate::inspect::answer::AddPath;
 
     fn family(afi: &str, received: u64) -> PeerFamily {
-        PeerFamily { afi: afi.into(), safi: "unicast".into(), received, accepted: received, advertised: 2 }
+        PeerFamily {
+            afi: afi.into(),
+            safi: "unicast".into(),
+            received,
+            accepted: received,
+            advertised: 2,
+            add_path: None,
+        }
+    }
+
+    #[test]
+    fn what_was_agreed_about_several_paths_is_told() {
+        let agreed = |receive, send| Some(AddPath { receive, send });
+        let families = vec![
+            PeerFamily { add_path: agreed(true, Some(4)), ..family("ipv4", 1) },
+            PeerFamily { add_path: agreed(false, Some(255)), ..family("ipv6", 1) },
+        ];
+        let peer = Peer { session_state: "established".into(), families, ..Peer::default() };
+        let text = show(&[peer], false);
+        let line = "several paths of a prefix: ipv4/unicast receives and sends up to 4, ipv6/unicast sends up to 255";
+        assert_eq!(text.split_whitespace().collect::<Vec<_>>().join(" ").matches(line).count(), 1, "{text}");
     }
 
     #[test]

@@ -20,8 +20,8 @@ use crate::yaml::nearest;
 ///
 /// `*` marks the best path of a destination, `x` one that may not become it; `s` one that is kept for a neighbor which has
 /// gone away (graceful restart), `S` one that has been kept for so long that it is a last resort (RFC 9494). A path of our
-/// own has `-` as its source and `self` as its next hop. A long AS path is cut on the screen; JSON has all of it. Up to 500
-/// routes are sorted.
+/// own has `-` as its source and `self` as its next hop; `#7` behind a neighbor is a path identifier. A long AS path is
+/// cut on the screen; JSON has all of it. Up to 500 routes are sorted.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// TABLE, FAMILY and PREFIX in any order, each may be left out. TABLE: loc-rib (default), adj-rib-in or adj-rib-out,
@@ -202,6 +202,7 @@ impl Routes {
                 path.source.as_ref().unwrap_or(&route.neighbor)
             };
             let whom = if whom.is_empty() { "-".to_owned() } else { whom.clone() };
+            let whom = path.path_id.map_or(whom.clone(), |id| format!("{whom} #{id}"));
             rows.push(vec![
                 mark,
                 prefix,
@@ -356,6 +357,14 @@ x                        192.0.2.3  192.0.2.3   5s     -    -  igp
 S               192.0.2.2  192.0.2.2   5s   100    -  65000 65001 igp
 "
         );
+    }
+
+    #[test]
+    fn paths_of_one_neighbor_are_told_apart() {
+        let with = |id, as_path| Path { path_id: Some(id), ..path("192.0.2.2", Some("192.0.2.2"), as_path) };
+        let paths = vec![with(4_294_967_295, "65001"), with(0, "65002 65001")];
+        let text = print(&[Route { prefix: "10.0.0.0/8".into(), paths, ..Route::default() }]);
+        assert!(text.contains("192.0.2.2 #4294967295 ") && text.contains("192.0.2.2 #0 "), "{text}");
     }
 
     #[test]

@@ -12,9 +12,9 @@ use std::time::Duration;
 use bgp_wire::Family;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use peer::Peer;
 #[cfg(test)]
-pub(crate) use peer::PeerFamily;
+pub(crate) use peer::AddPath;
+pub(crate) use peer::{Peer, PeerFamily};
 #[cfg(test)]
 pub(crate) use route::Path;
 pub(crate) use route::Route;

@@ -9,7 +9,7 @@ use bgp_core::command::{NextHopMode, PeerConfig, PeerRange, Policy};
 use bgp_core::peer_key::{BGP_PORT, PeerKey};
 use bgp_core::policy::{PolicyDef, PolicyName};
 use bgp_core::secret::Secret;
-use bgp_core::session::{GracefulRestart, HoldTime, RemoteAsn};
+use bgp_core::session::{AddPath, GracefulRestart, HoldTime, RemoteAsn};
 use bgp_wire::{Asn, FamilySet};
 use ipnet::IpNet;
 
@@ -117,6 +117,7 @@ fn config(fields: &mut Fields<'_>, known: &Known<'_>) -> PeerConfig {
     };
     config.extended_messages = switch(fields, "extended-messages", config.extended_messages);
     config.extended_next_hop = switch(fields, "extended-next-hop", config.extended_next_hop);
+    config.add_path = fields.take("add-path").map(|item| add_path(&item)).unwrap_or_default();
     if let Some(item) = fields.take("hold-time") {
         let wanted = "seconds: 0, or 3 to 65535";
         let hold = item.parse_with(wanted, |text| text.parse().ok().and_then(HoldTime::new));
@@ -157,7 +158,6 @@ fn config(fields: &mut Fields<'_>, known: &Known<'_>) -> PeerConfig {
         fields,
         &[
             ("route-reflector-client", "false", "leave it false"),
-            ("add-path", "", "leave it out"),
             ("allow-own-as", "0", "leave it 0"),
             ("max-prefixes", "", "leave it out"),
         ],
@@ -202,6 +202,17 @@ fn local_asn(item: &Item<'_>) -> Option<Asn> {
     }
     fields.finish();
     number
+}
+
+/// `add-path`: `{receive: true, send: 4}`, each of which may be left out.
+fn add_path(item: &Item<'_>) -> AddPath {
+    let Some(mut fields) = item.fields() else { return AddPath::NONE };
+    let receive = fields.take("receive").and_then(|item| item.boolean()).unwrap_or(false);
+    let send = fields
+        .take("send")
+        .and_then(|item| item.number("paths of a prefix, 1 to 255, or 0 for the best one only", 0..=u8::MAX));
+    fields.finish();
+    AddPath { receive, send: send.and_then(NonZeroU8::new) }
 }
 
 const FAMILIES: &str = "a family: ipv4-unicast or ipv6-unicast";

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use bgp_core::command::{NextHopMode, Policy};
 use bgp_core::policy::{Act, Condition, Default as Otherwise, Flow, StatementDef};
-use bgp_core::session::{GracefulRestart, HoldTime, LongLived, RemoteAsn, RestartTime, StaleTime};
+use bgp_core::session::{AddPath, GracefulRestart, HoldTime, LongLived, RemoteAsn, RestartTime, StaleTime};
 use bgp_wire::{Family, FamilySet};
 
 use super::*;
@@ -35,6 +35,7 @@ neighbors:
     families: [ipv4-unicast, ipv6-unicast]
     extended-messages: false
     extended-next-hop: true
+    add-path: { receive: true, send: 4 }
     hold-time: 30
     connect-retry: 7
     local-port: 1179
@@ -74,6 +75,7 @@ fn the_whole_file() {
     expected.families = FamilySet::ALL;
     expected.extended_messages = false;
     expected.extended_next_hop = true;
+    expected.add_path = AddPath { receive: true, send: NonZeroU8::new(4) };
     expected.hold_time = HoldTime::new(30).unwrap();
     expected.connect_retry = Duration::from_secs(7);
     expected.local_port = NonZeroU16::new(1179);

@@ -1,14 +1,16 @@
 //! Adj-RIB-Out: what an update group has told its members, one entry for each destination.
 //!
 //! An entry is the Loc-RIB attribute set and the source that the announcement was made from, eight octets; what was
-//! really sent follows from it by export. Entries are indexed by destination, so there is no second index.
+//! really sent follows from it by export. Entries are indexed by destination, so there is no second index. A group that
+//! is told several paths of a destination has entries of another kind instead: see `paths_out.rs`.
 //!
 //! The caller keeps a reference on every attribute set that stands here, so that its number cannot come to mean
 //! another set; entries only move numbers.
 
+use super::paths_out::PathsOut;
 use crate::peer_key::PeerIx;
 use crate::policy::Learned;
-use crate::rib::{AttrId, AttrStore, DestId, Pages};
+use crate::rib::{AttrId, AttrStore, DestId, Pages, SourceId};
 
 /// What was told of one destination.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -32,6 +34,11 @@ impl Origin {
     /// Learnt from a neighbour; `external` if on an external session.
     pub(crate) const fn from_peer(peer: PeerIx, external: bool) -> Self {
         Self((if external { 1 } else { 2 }) << PEER_BITS | (peer.0 & ((1 << PEER_BITS) - 1)))
+    }
+
+    /// No origin, but a number in the place of one.
+    pub(super) const fn numbered(number: u32) -> Self {
+        Self(number)
     }
 
     /// The kind of session, for the rules and for policy.
@@ -69,9 +76,38 @@ struct Entry {
 #[derive(Default)]
 pub(crate) struct AdjOut {
     entries: Pages<Entry, 1024>,
+    /// The entries of a group that is told several paths.
+    paths: PathsOut,
+    counts: Counts,
+}
+
+/// How many paths are announced.
+#[derive(Default)]
+struct Counts {
     announced: u64,
-    /// Announced entries by the neighbour that the path came from, who is the one member not told.
+    /// By the neighbour that the path came from, who is the one member not told.
     by_peer: Vec<u32>,
+}
+
+impl Counts {
+    #[inline]
+    fn replace(&mut self, before: Option<Origin>, now: Option<Origin>) {
+        if let Some(before) = before {
+            self.announced -= 1;
+            if let Some(peer) = before.peer() {
+                self.by_peer[peer.index()] -= 1;
+            }
+        }
+        if let Some(now) = now {
+            self.announced += 1;
+            if let Some(peer) = now.peer() {
+                if peer.index() >= self.by_peer.len() {
+                    self.by_peer.resize(peer.index() + 1, 0);
+                }
+                self.by_peer[peer.index()] += 1;
+            }
+        }
+    }
 }
 
 impl AdjOut {
@@ -103,36 +139,80 @@ impl AdjOut {
             Some(told) => Entry { attr: Some(told.attr), origin: told.origin },
             None => Entry::default(),
         };
-        if before.attr.is_some() {
-            self.announced -= 1;
-            if let Some(peer) = before.origin.peer() {
-                self.by_peer[peer.index()] -= 1;
-            }
+        self.counts.replace(before.attr.map(|_| before.origin), told.map(|told| told.origin));
+    }
+
+    /// What was told of `dest` with these attributes cannot be told after all; says whether it was told.
+    pub(super) fn retract(&mut self, dest: DestId, attr: AttrId) -> bool {
+        let told = self.told(dest).is_some_and(|told| told.attr == attr);
+        if told {
+            self.set(dest, None);
         }
-        if let Some(told) = told {
-            self.announced += 1;
-            if let Some(peer) = told.origin.peer() {
-                if peer.index() >= self.by_peer.len() {
-                    self.by_peer.resize(peer.index() + 1, 0);
-                }
-                self.by_peer[peer.index()] += 1;
-            }
+        told
+    }
+
+    /// The same of one path.
+    pub(super) fn retract_path(&mut self, dest: DestId, source: SourceId, attr: AttrId) -> bool {
+        let told = self.path(dest, source).is_some_and(|told| told.attr == attr);
+        if told {
+            self.set_path(dest, source, None);
+        }
+        told
+    }
+
+    /// What was told of a destination in a group that is told several paths: each with its source, without attributes where it was withdrawn
+    /// and somebody may not know that yet.
+    pub(super) fn paths(&self, dest: DestId) -> impl Iterator<Item = (SourceId, Option<Told>)> {
+        self.paths.of(dest)
+    }
+
+    /// What was told of one path.
+    pub(super) fn path(&self, dest: DestId, source: SourceId) -> Option<Told> {
+        self.paths.told(dest, source)
+    }
+
+    /// Notes what is told of a path from now on; gives what was told before.
+    pub(super) fn set_path(&mut self, dest: DestId, source: SourceId, told: Option<Told>) -> Option<Told> {
+        let before = self.paths.set(dest, source, told);
+        self.counts.replace(before.map(|before| before.origin), told.map(|told| told.origin));
+        before
+    }
+
+    /// Whoever stands at `position` of the ring has heard of every path withdrawn so far.
+    pub(super) fn read_at(&mut self, position: u64) {
+        self.paths.read_at(position);
+    }
+
+    /// Everyone stands at `position` of the ring at least.
+    #[inline]
+    pub(super) fn tidy(&mut self, position: u64) {
+        if self.paths.is_untidy(position) {
+            self.paths.tidy(position);
         }
     }
 
-    /// How many destinations `member` has been told of.
+    /// Every path that a member may believe in, by destination.
+    pub(super) fn known_paths(&self) -> Vec<(DestId, SourceId)> {
+        self.paths.known()
+    }
+
+    /// How many paths `member` has been told of.
     pub(crate) fn announced_to(&self, member: PeerIx) -> u64 {
-        self.announced - u64::from(self.by_peer.get(member.index()).copied().unwrap_or(0))
+        let own = self.counts.by_peer.get(member.index()).copied().unwrap_or(0);
+        self.counts.announced - u64::from(own)
     }
 
     /// Whether nothing is announced.
     pub(crate) fn is_empty(&self) -> bool {
-        self.announced == 0
+        self.counts.announced == 0
     }
 
-    /// Gives back the references of up to `budget` destinations, from `next` on, once nobody will ask again. True when
+    /// Gives back the references of up to `budget` entries, from `next` on, once nobody will ask again. True when
     /// there are none left.
     pub(crate) fn release_step(&self, next: &mut usize, budget: usize, attrs: &mut AttrStore) -> bool {
+        if self.entries.is_empty() {
+            return self.paths.release_step(next, budget, attrs);
+        }
         let end = self.entries.len().min(*next + budget);
         for at in *next..end {
             if let Some(told) = self.told(DestId::from_index(at)) {
@@ -146,7 +226,7 @@ impl AdjOut {
 
 impl std::fmt::Debug for AdjOut {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AdjOut").field("announced", &self.announced).finish_non_exhaustive()
+        f.debug_struct("AdjOut").field("announced", &self.counts.announced).finish_non_exhaustive()
     }
 }
 

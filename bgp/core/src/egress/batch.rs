@@ -1,9 +1,10 @@
 //! What an update group does with a batch of changes: compare what is true with what was told, and encode the
 //! difference.
 
-use bgp_wire::UpdateWriter;
+use bgp_wire::{PathId, UpdateWriter};
 
 use super::adj_out::{Origin, Told};
+use super::choice::source;
 use super::cx::{Cx, Scratch, write_section};
 use super::field::ExportKey;
 use super::group::{Group, STEP, Why};
@@ -49,6 +50,7 @@ impl Group {
         } else {
             cx.scratch.clear();
         }
+        self.told.read_at(self.ring.end());
         self.pin(cx);
         seen
     }
@@ -56,6 +58,9 @@ impl Group {
     /// Compares what is true of a destination with what was told, and queues the difference.
     #[inline]
     fn consider<K: ExportKey>(&mut self, dest: DestId, review: bool, cx: &mut Cx<'_, K>) {
+        if let Some(max) = self.key.rules.paths {
+            return self.consider_paths(dest, usize::from(max.get()), review, cx);
+        }
         let told = self.told.told(dest);
         let best = cx.best(dest);
         if told.is_none() && best.is_none() {
@@ -69,21 +74,23 @@ impl Group {
                 if told == best && !(review && self.differs(key, told, form, cx)) => {}
             (told, Some((best, form))) => {
                 let scope = self.all_but(best.origin);
-                cx.scratch.queue.push(RunKey { attr: Some(best.attr), form, scope }, key);
+                cx.scratch.queue.push(RunKey { attr: Some(best.attr), form, scope }, (PathId::NONE, key));
                 cx.attrs.retain(best.attr, 1);
                 if let Some(told) = told {
                     // Who sent us the new route would keep the older one, of somebody else's, if it was not taken back.
                     if told.origin.peer() != best.origin.peer()
                         && let Scope::Except(peer) = scope
                     {
-                        cx.scratch.queue.push(RunKey { scope: Scope::Only(peer), ..RunKey::WITHDRAW }, key);
+                        let run = RunKey { scope: Scope::Only(peer), ..RunKey::WITHDRAW };
+                        cx.scratch.queue.push(run, (PathId::NONE, key));
                     }
                     cx.attrs.release(told.attr, 1);
                 }
                 self.told.set(dest, Some(best));
             }
             (Some(told), None) => {
-                cx.scratch.queue.push(RunKey { scope: self.all_but(told.origin), ..RunKey::WITHDRAW }, key);
+                let run = RunKey { scope: self.all_but(told.origin), ..RunKey::WITHDRAW };
+                cx.scratch.queue.push(run, (PathId::NONE, key));
                 cx.attrs.release(told.attr, 1);
                 self.told.set(dest, None);
             }
@@ -91,7 +98,7 @@ impl Group {
     }
 
     /// Whether a review has to say again what was told already.
-    fn differs<K: ExportKey>(&self, key: K, told: Told, form: u32, cx: &Cx<'_, K>) -> bool {
+    pub(super) fn differs<K: ExportKey>(&self, key: K, told: Told, form: u32, cx: &Cx<'_, K>) -> bool {
         match self.review.as_ref().map(|review| &review.why) {
             None | Some(Why::New) => false,
             Some(Why::Everything) => true,
@@ -102,7 +109,7 @@ impl Group {
     }
 
     /// Everyone in the group but the one that a route came from.
-    fn all_but(&self, origin: Origin) -> Scope {
+    pub(super) fn all_but(&self, origin: Origin) -> Scope {
         match origin.peer() {
             Some(peer) if self.members.contains_key(&peer) => Scope::Except(peer),
             Some(_) | None => Scope::All,
@@ -139,10 +146,14 @@ impl Group {
             }
             // It does not fit into a message, so nobody may go on believing what was told before.
             messages += K::withdraw(&mut writer, queue.prefixes(n));
-            for dest in queue.prefixes(n).filter_map(|prefix| cx.table.find(prefix)) {
+            for (id, key) in queue.prefixes(n) {
                 cx.stats.too_large += 1;
-                if self.told.told(dest).is_some_and(|told| told.attr == attr) {
-                    self.told.set(dest, None);
+                let Some(dest) = cx.table.find(key) else { continue };
+                let had = match self.key.rules.paths {
+                    Some(_) => self.told.retract_path(dest, source(id), attr),
+                    None => self.told.retract(dest, attr),
+                };
+                if had {
                     cx.attrs.release(attr, 1);
                 }
             }

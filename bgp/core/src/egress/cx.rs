@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use bgp_wire::attr::{Canonical, encode};
-use bgp_wire::{Family, NextHop};
+use bgp_wire::{Family, NextHop, PathId};
 use bytes::{Bytes, BytesMut};
 
 use super::adj_out::{Origin, Told};
@@ -31,7 +31,8 @@ pub(crate) struct Cx<'a, K: ExportKey> {
 
 /// Memory that is used again from batch to batch.
 pub(crate) struct Scratch<K> {
-    pub(super) queue: Queue<K>,
+    /// Prefixes, each with the identifier of its path where the group has such.
+    pub(super) queue: Queue<(PathId, K)>,
     pub(super) forms: Forms,
     pub(super) buffer: BytesMut,
     pub(super) chunks: Vec<(Bytes, u32, Scope)>,
@@ -167,7 +168,7 @@ impl<K: ExportKey> Cx<'_, K> {
     }
 
     #[inline]
-    fn origin(&self, source: SourceId) -> Origin {
+    pub(super) fn origin(&self, source: SourceId) -> Origin {
         match (self.sources.peer(source), self.sources.facts(source)) {
             (Some(peer), Some(facts)) => Origin::from_peer(peer, facts.external),
             _ => Origin::LOCAL,
@@ -278,6 +279,7 @@ mod tests {
             max_message: 4096,
             next_hop: NextHopMode::Default,
             extended_next_hop: false,
+            paths: None,
             own: Some(NextHop::V4(Ipv4Addr::new(192, 0, 2, 1))),
             long_lived: false,
             graceful_shutdown: false,

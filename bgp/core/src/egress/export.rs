@@ -7,9 +7,10 @@
 //! *Never:* looks at a prefix; that is policy's part.
 
 use std::net::Ipv4Addr;
+use std::num::NonZeroU8;
 
 use bgp_wire::attr::{AttrFacts, AttrIter, Community, FactFlags, code};
-use bgp_wire::{Asn, EncodeOptions, Family, NextHop};
+use bgp_wire::{Asn, EncodeOptions, Family, FamilySet, NextHop};
 
 use crate::command::NextHopMode;
 use crate::policy::{Edits, Learned};
@@ -29,6 +30,9 @@ pub(crate) struct Rules {
     pub(crate) next_hop: NextHopMode,
     /// The peer takes IPv6 next hops for the family's IPv4 prefixes (RFC 8950).
     pub(crate) extended_next_hop: bool,
+    /// Prefixes have path identifiers, and at most so many paths of one are told (RFC 7911); absent where one path is
+    /// told, without.
+    pub(crate) paths: Option<NonZeroU8>,
     /// Our own address as a next hop; absent where we have none of the family.
     pub(crate) own: Option<NextHop>,
     /// The peer knows what long-lived stale routes are: its OPEN had that capability (RFC 9494).
@@ -152,7 +156,8 @@ impl Rules {
 
     /// How messages to these peers are written.
     pub(crate) fn encoding(&self) -> EncodeOptions {
-        EncodeOptions { max_message: self.max_message, ..EncodeOptions::default() }
+        let add_path = self.paths.map_or(FamilySet::EMPTY, |_| FamilySet::only(self.family));
+        EncodeOptions { max_message: self.max_message, add_path }
     }
 }
 

@@ -15,15 +15,11 @@ pub(crate) trait ExportKey: TableKey {
         writer: &mut UpdateWriter<'_>,
         attrs: &[u8],
         next_hop: NextHop,
-        prefixes: impl Iterator<Item = Self>,
+        prefixes: impl Iterator<Item = (PathId, Self)>,
     ) -> Result<u32, PackError>;
 
     /// Writes withdrawals and says into how many messages.
-    fn withdraw(writer: &mut UpdateWriter<'_>, prefixes: impl Iterator<Item = Self>) -> u32;
-}
-
-fn plain<K>(prefix: K) -> (PathId, K) {
-    (PathId::NONE, prefix)
+    fn withdraw(writer: &mut UpdateWriter<'_>, prefixes: impl Iterator<Item = (PathId, Self)>) -> u32;
 }
 
 fn messages(packed: Packed) -> u32 {
@@ -35,16 +31,16 @@ impl ExportKey for Ipv4Prefix {
         writer: &mut UpdateWriter<'_>,
         attrs: &[u8],
         next_hop: NextHop,
-        prefixes: impl Iterator<Item = Self>,
+        prefixes: impl Iterator<Item = (PathId, Self)>,
     ) -> Result<u32, PackError> {
         match next_hop {
-            NextHop::V4(_) => writer.announce_v4(attrs, prefixes.map(plain)).map(messages),
-            NextHop::V6 { .. } => writer.announce_mp(attrs, next_hop, prefixes.map(plain)).map(messages),
+            NextHop::V4(_) => writer.announce_v4(attrs, prefixes).map(messages),
+            NextHop::V6 { .. } => writer.announce_mp(attrs, next_hop, prefixes).map(messages),
         }
     }
 
-    fn withdraw(writer: &mut UpdateWriter<'_>, prefixes: impl Iterator<Item = Self>) -> u32 {
-        messages(writer.withdraw_v4(prefixes.map(plain)))
+    fn withdraw(writer: &mut UpdateWriter<'_>, prefixes: impl Iterator<Item = (PathId, Self)>) -> u32 {
+        messages(writer.withdraw_v4(prefixes))
     }
 }
 
@@ -53,12 +49,12 @@ impl ExportKey for Ipv6Prefix {
         writer: &mut UpdateWriter<'_>,
         attrs: &[u8],
         next_hop: NextHop,
-        prefixes: impl Iterator<Item = Self>,
+        prefixes: impl Iterator<Item = (PathId, Self)>,
     ) -> Result<u32, PackError> {
-        writer.announce_mp(attrs, next_hop, prefixes.map(plain)).map(messages)
+        writer.announce_mp(attrs, next_hop, prefixes).map(messages)
     }
 
-    fn withdraw(writer: &mut UpdateWriter<'_>, prefixes: impl Iterator<Item = Self>) -> u32 {
-        messages(writer.withdraw_mp(prefixes.map(plain)))
+    fn withdraw(writer: &mut UpdateWriter<'_>, prefixes: impl Iterator<Item = (PathId, Self)>) -> u32 {
+        messages(writer.withdraw_mp(prefixes))
     }
 }

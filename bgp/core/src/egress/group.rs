@@ -15,10 +15,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use bgp_wire::{RouteRefresh, UpdateWriter};
+use bgp_wire::{PathId, RouteRefresh, UpdateWriter};
 use bytes::{Bytes, BytesMut};
+use smallvec::SmallVec;
 
 use super::adj_out::{AdjOut, Told};
+use super::choice::path_id;
 use super::cx::{Cx, Filter, Form};
 use super::export::Rules;
 use super::field::ExportKey;
@@ -26,7 +28,7 @@ use super::queue::Queue;
 use super::ring::Ring;
 use crate::command::Policy;
 use crate::peer_key::{PeerIx, PeerKey};
-use crate::rib::{CursorId, DestId};
+use crate::rib::{CursorId, DestId, SourceId};
 
 /// Every input of the export path beside the route itself. Peers of equal keys share a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,6 +89,8 @@ pub(super) struct Member {
     pub(super) at: At,
     /// Chunks of its own, to be read before those of the ring.
     pub(super) own: VecDeque<(Bytes, u32)>,
+    /// While it walks, coming from another group: paths that it may have been told of there, by destination (RFC 7911).
+    pub(super) had: Vec<(DestId, SourceId)>,
     refresh: Option<Refresh>,
     /// It was told that everything is said again, and waits to hear that this is over (RFC 7313).
     repeating: bool,
@@ -109,6 +113,7 @@ impl Member {
         Self {
             at,
             own: VecDeque::new(),
+            had: Vec::new(),
             refresh: None,
             repeating: false,
             end_of_rib_owed: false,
@@ -151,6 +156,8 @@ pub(super) struct Walk {
 pub(crate) struct Moved {
     /// Everything before this place of the change log has been told or need not be.
     cursor: CursorId,
+    /// Paths that it may have been told of, where it takes several (RFC 7911).
+    had: Vec<(DestId, SourceId)>,
     end_of_rib_owed: bool,
     refresh: Option<Refresh>,
     repeating: bool,
@@ -183,6 +190,9 @@ pub(super) const STEP: usize = 2 * Queue::<u32>::CAPACITY;
 impl Group {
     /// A group without members. It will look at every destination first.
     pub(crate) fn new<K: ExportKey>(key: GroupKey, filter: Filter, cx: &mut Cx<'_, K>) -> Self {
+        if key.rules.paths.is_some() {
+            cx.table.watch_paths();
+        }
         let head = cx.table.add_cursor();
         let tail = cx.table.fork_cursor(head);
         Self {
@@ -226,9 +236,9 @@ impl Group {
 
     /// Adds a peer that comes from another group: it is told what this group announces and takes back everything else.
     pub(crate) fn move_in(&mut self, peer: PeerIx, moved: Moved) {
-        let Moved { cursor, end_of_rib_owed, refresh, repeating } = moved;
+        let Moved { cursor, had, end_of_rib_owed, refresh, repeating } = moved;
         let walk = Walk { cursor, next: Some(0), withdraw: true };
-        self.insert(peer, Member { end_of_rib_owed, refresh, repeating, ..Member::at(At::Walk(walk)) });
+        self.insert(peer, Member { had, end_of_rib_owed, refresh, repeating, ..Member::at(At::Walk(walk)) });
     }
 
     fn insert(&mut self, peer: PeerIx, member: Member) {
@@ -236,9 +246,21 @@ impl Group {
         debug_assert!(before.is_none(), "a peer joined twice");
     }
 
-    /// Takes a peer out.
-    pub(crate) fn leave<K: ExportKey>(&mut self, peer: PeerIx, cx: &mut Cx<'_, K>) -> Option<Moved> {
+    /// Takes a peer out; `moving` says that it goes into another group.
+    pub(crate) fn leave<K: ExportKey>(
+        &mut self,
+        peer: PeerIx,
+        moving: bool,
+        cx: &mut Cx<'_, K>,
+    ) -> Option<Moved> {
+        // Before anything is forgotten for its being gone.
+        let mut had = if moving { self.told.known_paths() } else { Vec::new() };
         let member = self.members.remove(&peer)?;
+        if moving && !member.had.is_empty() {
+            had.extend(&member.had);
+            had.sort_unstable();
+            had.dedup();
+        }
         self.idle.retain(|other| *other != peer);
         let cursor = match member.at {
             At::Ring(position) => {
@@ -251,12 +273,15 @@ impl Group {
         // What moves in elsewhere is told everything there anyway, but waits for the markers.
         let refresh = member.refresh.filter(|refresh| *refresh == Refresh::Marked);
         let Member { end_of_rib_owed, repeating, .. } = member;
-        Some(Moved { cursor, end_of_rib_owed, refresh, repeating })
+        Some(Moved { cursor, had, end_of_rib_owed, refresh, repeating })
     }
 
     /// Ends the group. What it had told is still counted in the attribute store: see [`AdjOut::release_step`].
     pub(crate) fn dissolve<K: ExportKey>(self, cx: &mut Cx<'_, K>) -> AdjOut {
         debug_assert!(self.members.is_empty(), "a group is dissolved under its members");
+        if self.key.rules.paths.is_some() {
+            cx.table.unwatch_paths();
+        }
         cx.table.remove_cursor(self.head);
         cx.table.remove_cursor(self.tail);
         self.told
@@ -292,7 +317,7 @@ impl Group {
 
 /// Questions.
 impl Group {
-    /// How many destinations `member` has been told of, or is about to be.
+    /// How many paths `member` has been told of, or is about to be.
     pub(crate) fn announced_to(&self, member: PeerIx) -> u64 {
         if self.members.contains_key(&member) { self.told.announced_to(member) } else { 0 }
     }
@@ -302,16 +327,26 @@ impl Group {
         self.members.get(&member).is_some_and(|member| !member.end_of_rib_owed)
     }
 
-    /// What `member` has been told of `dest`: the route, and what export makes of it.
+    /// What `member` has been told of `dest`: each route, with its path identifier where it has one, and what export makes
+    /// of it.
     pub(crate) fn told<K: ExportKey>(
         &self,
         member: PeerIx,
         dest: DestId,
         cx: &Cx<'_, K>,
-    ) -> Option<(Told, Form)> {
-        let told = self.told.told(dest).filter(|told| told.origin.peer() != Some(member))?;
-        let form = cx.judge(&self.filter, &self.key, cx.table.key(dest), told)?;
-        Some((told, form))
+    ) -> SmallVec<[(Option<PathId>, Told, Form); 1]> {
+        let judge = |id, told: Told| {
+            let form = cx.judge(&self.filter, &self.key, cx.table.key(dest), told)?;
+            (told.origin.peer() != Some(member)).then_some((id, told, form))
+        };
+        match self.key.rules.paths {
+            None => self.told.told(dest).and_then(|told| judge(None, told)).into_iter().collect(),
+            Some(_) => self
+                .told
+                .paths(dest)
+                .filter_map(|(source, told)| judge(Some(path_id(source)), told?))
+                .collect(),
+        }
     }
 
     /// Whether there may be something for a member that has read everything.

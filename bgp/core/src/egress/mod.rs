@@ -4,7 +4,8 @@
 //!   `walk`: how members catch up
 //! - `export`: what changes on the way out
 //! - `field`: where in an UPDATE a family's prefixes stand
-//! - `adj_out`: what has been told
+//! - `adj_out`: what has been told; `paths_out`: the same where several paths of a destination are told (RFC 7911),
+//!   `choice`: which ones
 //! - `queue`: pending prefixes, by attribute set
 //! - `ring`: encoded chunks that members read at their own pace
 //! - `edit`: what policy's edits make of an attribute set
@@ -15,11 +16,13 @@
 
 mod adj_out;
 mod batch;
+mod choice;
 mod cx;
 mod edit;
 mod export;
 mod field;
 mod group;
+mod paths_out;
 mod queue;
 mod ring;
 mod walk;

@@ -69,7 +69,7 @@ const NONE: u32 = u32::MAX;
 pub(crate) struct Queue<K> {
     items: Vec<Item<K>>,
     runs: Vec<Run>,
-    /// Open addressing over the runs: run number + 1, or 0. Twice as many as runs fit, so never more than half full.
+    /// Open addressing over the runs: run number + 1, or 0. Never more than half full.
     slots: Box<[u32]>,
     order: Vec<u32>,
     last: u32,
@@ -89,7 +89,8 @@ impl<K: Copy> Queue<K> {
     /// encoded well within two milliseconds.
     const RUNS: usize = Self::CAPACITY / 4;
 
-    /// Whether no further prefix should be added. One change can add two, to two runs.
+    /// Whether no further prefix should be added. One change adds two, to two runs; or more, where several paths of a
+    /// destination are told, and then goes beyond the capacity once.
     pub(crate) fn is_full(&self) -> bool {
         self.items.len() + 2 > Self::CAPACITY || self.runs.len() + 2 > Self::RUNS
     }
@@ -97,10 +98,6 @@ impl<K: Copy> Queue<K> {
     /// Adds a prefix to its run.
     #[inline]
     pub(crate) fn push(&mut self, key: RunKey, prefix: K) {
-        debug_assert!(
-            self.items.len() < Self::CAPACITY && self.runs.len() < Self::RUNS,
-            "is_full was not asked"
-        );
         let item = self.items.len() as u32;
         self.items.push(Item { key: prefix, next: NONE });
         // Neighbours in a table usually came in one message, hence with one attribute set.
@@ -119,22 +116,41 @@ impl<K: Copy> Queue<K> {
     }
 
     fn run(&mut self, key: RunKey) -> u32 {
-        if self.slots.is_empty() {
-            self.slots = vec![0; 2 * Self::RUNS].into_boxed_slice();
+        if self.slots.len() <= 2 * self.runs.len() {
+            self.grow();
         }
+        let slot = match self.find(&key) {
+            Ok(run) => return run,
+            Err(slot) => slot,
+        };
+        self.runs.push(Run { key, head: NONE, tail: NONE, slot: slot as u32 });
+        self.slots[slot] = self.runs.len() as u32;
+        self.runs.len() as u32 - 1
+    }
+
+    /// The number of a run, or the slot where it belongs.
+    fn find(&self, key: &RunKey) -> Result<u32, usize> {
         let mask = self.slots.len() - 1;
         let attr = key.attr.map_or(0, AttrId::get);
         let mut slot = (attr.wrapping_mul(0x9e37_79b1) >> 12) as usize & mask;
         loop {
             match self.slots[slot] {
-                0 => break,
-                found if self.runs[found as usize - 1].key == key => return found - 1,
+                0 => return Err(slot),
+                found if self.runs[found as usize - 1].key == *key => return Ok(found - 1),
                 _ => slot = (slot + 1) & mask,
             }
         }
-        self.runs.push(Run { key, head: NONE, tail: NONE, slot: slot as u32 });
-        self.slots[slot] = self.runs.len() as u32;
-        self.runs.len() as u32 - 1
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.slots = vec![0; (4 * self.runs.len()).max(2 * Self::RUNS)].into_boxed_slice();
+        for at in 0..self.runs.len() {
+            if let Err(slot) = self.find(&self.runs[at].key) {
+                self.slots[slot] = at as u32 + 1;
+                self.runs[at].slot = slot as u32;
+            }
+        }
     }
 
     /// Puts the runs into the order they are written in: withdrawals first; then by members, so that few chunks are
@@ -250,6 +266,22 @@ mod tests {
         assert_eq!(written(&mut queue).len(), count as usize);
         queue.clear();
         assert!(queue.slots.iter().all(|slot| *slot == 0));
+    }
+
+    #[test]
+    fn one_destination_may_go_beyond_the_capacity() {
+        let (sets, mut queue) = (sets(Queue::<u32>::CAPACITY as u32), Queue::new());
+        for round in 0..2 {
+            for (count, set) in (0..).zip(&sets) {
+                queue.push(announce(*set), count);
+                queue.push(RunKey::WITHDRAW, count);
+            }
+            let written = written(&mut queue);
+            assert_eq!(written.len(), sets.len() + 1, "round {round}");
+            assert_eq!(written[0].1.len(), sets.len());
+            queue.clear();
+            assert!(queue.slots.iter().all(|slot| *slot == 0));
+        }
     }
 
     #[test]

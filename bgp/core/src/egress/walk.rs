@@ -1,11 +1,13 @@
 //! How members of an update group catch up that came late, asked again or fell off the ring.
 
+use bgp_wire::PathId;
+
 use super::cx::Cx;
 use super::field::ExportKey;
 use super::group::{At, Group, STEP, Walk};
 use super::queue::{RunKey, Scope};
 use crate::peer_key::PeerIx;
-use crate::rib::DestId;
+use crate::rib::{DestId, SourceId};
 
 impl Group {
     /// Goes on with a member's walk. Says how many destinations were looked at, at least 1.
@@ -18,6 +20,9 @@ impl Group {
         if self.is_behind(cx) {
             return self.advance(cx);
         }
+        // Given back below.
+        let had =
+            self.members.get_mut(&peer).map(|member| std::mem::take(&mut member.had)).unwrap_or_default();
         let mut seen = 1;
         let mut caught_up = false;
         while seen < STEP && !cx.scratch.queue.is_full() && !caught_up {
@@ -25,11 +30,11 @@ impl Group {
             match walk.next {
                 Some(at) if at < cx.table.len_ids() => {
                     walk.next = Some(at + 1);
-                    self.repeat(peer, DestId::from_index(at), walk.withdraw, cx);
+                    self.repeat(peer, DestId::from_index(at), walk.withdraw, &had, cx);
                 }
                 Some(_) => walk.next = None,
                 None => match cx.table.next_change(walk.cursor) {
-                    Some((_, dest)) => self.repeat(peer, dest, true, cx),
+                    Some((_, dest)) => self.repeat(peer, dest, true, &[], cx),
                     None => caught_up = true,
                 },
             }
@@ -39,18 +44,32 @@ impl Group {
         if let Some(member) = self.members.get_mut(&peer) {
             member.own.extend(cx.scratch.chunks.drain(..).map(|(bytes, messages, _)| (bytes, messages)));
             member.at = if caught_up { At::Ring(end) } else { At::Walk(walk) };
+            if !caught_up {
+                member.had = had;
+            }
         }
         if caught_up {
             self.in_ring += 1;
             cx.table.remove_cursor(walk.cursor);
+            self.tidy();
         }
         seen
     }
 
     /// Queues what a member should know of a destination.
-    fn repeat<K: ExportKey>(&mut self, peer: PeerIx, dest: DestId, withdraw: bool, cx: &mut Cx<'_, K>) {
+    fn repeat<K: ExportKey>(
+        &mut self,
+        peer: PeerIx,
+        dest: DestId,
+        withdraw: bool,
+        had: &[(DestId, SourceId)],
+        cx: &mut Cx<'_, K>,
+    ) {
         if !cx.table.is_live(dest) {
             return;
+        }
+        if self.key.rules.paths.is_some() {
+            return self.repeat_paths(peer, dest, withdraw, had, cx);
         }
         let key = cx.table.key(dest);
         let told = self.told.told(dest).filter(|told| told.origin.peer() != Some(peer));
@@ -58,9 +77,9 @@ impl Group {
         match form {
             Some((told, form)) => {
                 let run = RunKey { attr: Some(told.attr), form, scope: Scope::All };
-                cx.scratch.queue.push(run, key);
+                cx.scratch.queue.push(run, (PathId::NONE, key));
             }
-            None if withdraw => cx.scratch.queue.push(RunKey::WITHDRAW, key),
+            None if withdraw => cx.scratch.queue.push(RunKey::WITHDRAW, (PathId::NONE, key)),
             None => {}
         }
     }
@@ -101,6 +120,15 @@ impl Group {
         if seq != self.tail_seq {
             self.tail_seq = seq;
             cx.table.advance_cursor(self.tail, seq);
+        }
+        self.tidy();
+    }
+
+    /// Lets go of what only members had to know that were catching up.
+    #[inline]
+    fn tidy(&mut self) {
+        if self.members.len() == self.in_ring as usize {
+            self.told.tidy(self.ring.first());
         }
     }
 }

@@ -37,5 +37,5 @@ pub use nexthop::{NextHopSet, NextHopState, NextHops};
 pub use pages::Pages;
 pub use path::{Path, PathRejected};
 pub use source::{PeerSource, SourceId, Sources};
-pub use table::{Accepted, Best, Context, DestId, Offer, Outcome, Review, Table, TableFull};
+pub use table::{Accepted, Best, Context, DestId, Offer, Outcome, Review, Table, TableFull, rank};
 pub use walk::Walk;

@@ -35,6 +35,11 @@ impl SourceId {
     pub const fn index(self) -> usize {
         self.0 as usize
     }
+
+    /// The source of this index.
+    pub(crate) const fn from_index(ix: u32) -> Self {
+        Self(ix)
+    }
 }
 
 /// What the decision must know about a neighbour.
@@ -62,6 +67,8 @@ struct Entry {
     /// Absent for the local source and for free numbers.
     peer: Option<PeerIx>,
     path_id: PathId,
+    /// How many paths there are of it, in all families; not counted for path identifier 0.
+    paths: u32,
 }
 
 #[derive(Copy, Clone, Debug)]
@@ -71,6 +78,8 @@ struct Peer {
     epochs: [Epochs; Family::COUNT],
     /// The source of path identifier 0, which most sessions use alone.
     plain: Option<SourceId>,
+    /// How many other sources it has.
+    others: u32,
 }
 
 /// The epochs of one neighbour in one family, each at least as old as the one before it.
@@ -108,7 +117,7 @@ impl Sources {
     /// Only [`SourceId::LOCAL`].
     #[must_use]
     pub fn new() -> Self {
-        let local = Entry { peer: None, path_id: PathId::NONE };
+        let local = Entry { peer: None, path_id: PathId::NONE, paths: 0 };
         Self { entries: vec![local], by_key: BTreeMap::new(), peers: Vec::new(), free: Vec::new() }
     }
 
@@ -186,7 +195,8 @@ impl Sources {
         }
     }
 
-    /// The number of this neighbour's paths with this identifier; `None` if the neighbour was never up.
+    /// The number of this neighbour's paths with this identifier; `None` if the neighbour was never up. For another
+    /// identifier than 0 the number lives as long as there are paths of it: see [`Sources::count`].
     pub fn intern(&mut self, peer: PeerIx, path_id: PathId) -> Option<SourceId> {
         let known = self.peers.get_mut(peer.index())?.as_mut()?;
         if path_id == PathId::NONE
@@ -197,7 +207,7 @@ impl Sources {
         if let Some(&id) = self.by_key.get(&(peer, path_id)) {
             return Some(id);
         }
-        let entry = Entry { peer: Some(peer), path_id };
+        let entry = Entry { peer: Some(peer), path_id, paths: 0 };
         let id = if let Some(id) = self.free.pop() {
             self.entries[id.index()] = entry;
             id
@@ -208,8 +218,33 @@ impl Sources {
         self.by_key.insert((peer, path_id), id);
         if path_id == PathId::NONE {
             known.plain = Some(id);
+        } else {
+            known.others += 1;
         }
         Some(id)
+    }
+
+    /// So many more paths of a source are in the tables, or fewer. When there are none the number is given out again: a
+    /// neighbour may use ever new identifiers for ever. The source of path identifier 0 stays, whatever is said here.
+    pub fn count(&mut self, source: SourceId, more: i32) {
+        let Some(entry) = self.entries.get_mut(source.index()) else { return };
+        let Some(peer) = entry.peer.filter(|_| entry.path_id != PathId::NONE) else { return };
+        entry.paths = entry.paths.saturating_add_signed(more);
+        if entry.paths == 0 {
+            entry.peer = None;
+            self.by_key.remove(&(peer, entry.path_id));
+            self.free.push(source);
+            if let Some(known) = self.known_mut(peer) {
+                known.others -= 1;
+            }
+        }
+    }
+
+    /// How many path identifiers beside 0 a neighbour uses at present, over all destinations.
+    #[inline]
+    #[must_use]
+    pub fn path_ids(&self, peer: PeerIx) -> usize {
+        self.peers.get(peer.index()).and_then(Option::as_ref).map_or(0, |known| known.others as usize)
     }
 
     /// The same if there is one already: what was never announced need not be withdrawn.
@@ -283,7 +318,7 @@ impl Sources {
 impl Peer {
     const fn new(facts: PeerSource) -> Self {
         let none = Epochs { now: 0, stale_before: 0, long_lived_before: 0, valid_from: 0 };
-        Self { facts, epochs: [none; Family::COUNT], plain: None }
+        Self { facts, epochs: [none; Family::COUNT], plain: None, others: 0 }
     }
 }
 
@@ -441,6 +476,29 @@ mod tests {
                     && sources.is_valid(source, V4, sources.epoch(source, V4))
             );
         }
+    }
+
+    #[test]
+    fn the_number_of_a_path_identifier_goes_with_its_last_path() {
+        let mut sources = Sources::new();
+        sources.peer_up(PeerIx(0), facts());
+        let plain = sources.intern(PeerIx(0), PathId::NONE).unwrap();
+        let seven = sources.intern(PeerIx(0), PathId(7)).unwrap();
+        sources.count(seven, 1);
+        sources.count(seven, 1);
+        sources.count(seven, -1);
+        assert_eq!((sources.find(PeerIx(0), PathId(7)), sources.path_ids(PeerIx(0))), (Some(seven), 1));
+        sources.count(seven, -1);
+        assert_eq!((sources.find(PeerIx(0), PathId(7)), sources.path_ids(PeerIx(0))), (None, 0));
+        assert_eq!(sources.peer(seven), None);
+        assert_eq!(sources.intern(PeerIx(0), PathId(8)), Some(seven), "given out again");
+        // One that was never used goes as well.
+        sources.count(seven, 0);
+        assert_eq!(sources.path_ids(PeerIx(0)), 0);
+        sources.count(plain, -1);
+        assert_eq!(sources.intern(PeerIx(0), PathId::NONE), Some(plain));
+        sources.forget_peer(PeerIx(0));
+        assert_eq!(sources.path_ids(PeerIx(0)), 0);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! *Never:* allocates per prefix, knows a session, or runs policy: paths arrive with their verdict.
 
 mod dest;
+mod rank;
 mod review;
 
 use std::net::{IpAddr, Ipv4Addr};
@@ -26,6 +27,7 @@ use super::path::{EQUAL, Path, PathRejected};
 use super::source::{SourceId, Sources};
 use dest::{BEST, DEAD, Dest, Dests, FIRST, NO_BEST, Overflow};
 
+pub use rank::rank;
 pub use review::Review;
 
 /// A destination of one table. The number is given out again some time after the destination has lost its last path
@@ -112,6 +114,8 @@ pub struct Table<K: TableKey> {
     live: usize,
     /// Numbers that the log gives back; empty between calls, kept for its memory.
     freed: Vec<u32>,
+    /// How many readers want to know of every path, not of the best ones only.
+    watched: u32,
 }
 
 /// How many entries of the log one call looks at for tombstones to free.
@@ -132,6 +136,7 @@ impl<K: TableKey> Table<K> {
             log: ChangeLog::default(),
             live: 0,
             freed: Vec::new(),
+            watched: 0,
         }
     }
 
@@ -374,7 +379,9 @@ impl<K: TableKey> Table<K> {
         };
         let before = self.best_of(id);
         let dest = &mut self.dests.pages[id as usize];
-        let mut disturbed = false;
+        // Somebody wants to know of it, whether it touches the best path or not.
+        let watched = self.watched > 0;
+        let mut disturbed = watched && offer.post.is_ok();
         let mut had = None;
         if dest.first.pre.is_none() {
             dest.first = new;
@@ -393,7 +400,9 @@ impl<K: TableKey> Table<K> {
             if *old == new {
                 return Outcome { dest: Some(DestId(id)), had, changed: false };
             }
-            disturbed = equal != 0 && old.post != new.post;
+            // What was of no account may be told again in the same words.
+            disturbed = equal != 0 && old.post != new.post
+                || watched && (old.post, old.epoch) != (new.post, new.epoch);
             let old = std::mem::replace(old, new);
             // In this order: a set that stays must not be freed in between.
             hold(&new, cx.attrs);
@@ -430,7 +439,8 @@ impl<K: TableKey> Table<K> {
         let had = Some(Accepted(old.post.is_some()));
         let dest = Some(DestId(id));
         if self.dests.pages[id as usize].first.pre.is_some() {
-            let changed = self.decide(id, before, old.flags & EQUAL != 0, cx);
+            let watched = self.watched > 0 && old.post.is_some();
+            let changed = self.decide(id, before, watched || old.flags & EQUAL != 0, cx);
             return Outcome { dest, had, changed };
         }
         self.live -= 1;
@@ -483,7 +493,7 @@ impl<K: TableKey> Table<K> {
             if is_usable::<K>(path, cx)
                 && let Some(post) = path.post
             {
-                candidates.push(candidate(path, post, cx));
+                candidates.push(candidate(path.source, post, cx));
                 places.push(chain.len() as u32);
             }
             chain.push(at);
@@ -605,11 +615,11 @@ fn is_usable<K: TableKey>(path: &Path, cx: &Context<'_>) -> bool {
         && cx.sources.is_valid(path.source, K::FAMILY, path.epoch)
 }
 
-fn candidate(path: &Path, post: AttrId, cx: &Context<'_>) -> Candidate {
+fn candidate(source: SourceId, post: AttrId, cx: &Context<'_>) -> Candidate {
     let facts = cx.attrs.set(post).facts();
-    let peer = cx.sources.facts(path.source);
+    let peer = cx.sources.facts(source);
     Candidate {
-        local: path.source.is_local(),
+        local: source.is_local(),
         long_lived_stale: facts.flags.has(FactFlags::LLGR_STALE),
         local_pref: facts.local_pref.unwrap_or(DEFAULT_LOCAL_PREF),
         as_path_len: facts.as_path_len,
@@ -621,7 +631,7 @@ fn candidate(path: &Path, post: AttrId, cx: &Context<'_>) -> Candidate {
         router_id: facts.originator.or(peer.map(|peer| peer.router_id)).unwrap_or(RouterId(0)),
         cluster_len: facts.cluster_len,
         address: peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.address),
-        path_id: cx.sources.path_id(path.source),
+        path_id: cx.sources.path_id(source),
     }
 }
 

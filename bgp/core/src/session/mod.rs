@@ -26,5 +26,5 @@ pub use io::{Direction, Input, Link, Outgoing, Output};
 pub use peer::Peer;
 pub use reason::{CloseReason, ConnectError, DownReason, Protection, StopReason};
 pub use restart::{Expired, GracefulRestart, Helper, Kept, LongLived, Lost, RestartTime, StaleTime};
-pub use settings::{HoldTime, IdleHold, PeerSettings, Reconfigured, RemoteAsn, SettingsError};
+pub use settings::{AddPath, HoldTime, IdleHold, PeerSettings, Reconfigured, RemoteAsn, SettingsError};
 pub use status::{LastError, State, Status};

@@ -1,9 +1,9 @@
 //! What a session is told.
 
-use std::num::NonZeroU16;
+use std::num::{NonZeroU8, NonZeroU16};
 use std::time::Duration;
 
-use bgp_wire::{Asn, FamilySet, RouterId};
+use bgp_wire::{Asn, Capability, Family, FamilySet, RouterId};
 
 use super::GracefulRestart;
 
@@ -63,6 +63,40 @@ pub struct IdleHold {
     pub max: Duration,
 }
 
+/// Several paths of a destination on one session (RFC 7911), for each family that it carries.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct AddPath {
+    /// Offer to take several.
+    pub receive: bool,
+    /// Offer to send several: at most so many of one destination. Absent: only the best one is sent.
+    pub send: Option<NonZeroU8>,
+}
+
+impl AddPath {
+    /// Neither offered.
+    pub const NONE: Self = Self { receive: false, send: None };
+
+    /// Both offered, and as many sent as can be: what "all paths" comes to.
+    pub const ALL: Self = Self { receive: true, send: Some(NonZeroU8::MAX) };
+
+    /// What an OPEN says of it.
+    const fn offer(self) -> (bool, bool) {
+        (self.receive, self.send.is_some())
+    }
+
+    /// The capability for these families; absent where nothing is offered.
+    pub(super) fn capability(self, families: FamilySet) -> Option<Capability> {
+        let (receive, send) = self.offer();
+        let one = |family: Family| bgp_wire::capability::AddPath {
+            afi: family.afi(),
+            safi: family.safi(),
+            receive,
+            send,
+        };
+        (receive || send).then(|| Capability::AddPath(families.iter().map(one).collect()))
+    }
+}
+
 /// What a session is told. All of it can change while the session runs, see [`Reconfigured`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerSettings {
@@ -79,6 +113,8 @@ pub struct PeerSettings {
     /// Offer IPv6 next hops for IPv4 prefixes (RFC 8950). Where the neighbour does too, it may send such, and is sent
     /// such for want of an IPv4 one.
     pub extended_next_hop: bool,
+    /// Several paths of a destination.
+    pub add_path: AddPath,
     /// The hold time to offer. The smaller of both ends' is used.
     pub hold_time: HoldTime,
     /// How often to send KEEPALIVE, in seconds; a third of the hold time where absent. Meant for the hold time above:
@@ -128,9 +164,10 @@ impl PeerSettings {
             local_asn,
             remote_asn,
             local_router_id,
-            families: FamilySet::only(bgp_wire::Family::Ipv4Unicast),
+            families: FamilySet::only(Family::Ipv4Unicast),
             extended_messages: true,
             extended_next_hop: false,
+            add_path: AddPath::NONE,
             hold_time: HoldTime::SUGGESTED,
             keepalive: None,
             connect_retry: Duration::from_secs(5),
@@ -198,6 +235,7 @@ impl PeerSettings {
             families,
             extended_messages,
             extended_next_hop,
+            add_path,
             hold_time,
             keepalive,
             connect_retry,
@@ -211,12 +249,14 @@ impl PeerSettings {
             || *families != new.families
             || *extended_messages != new.extended_messages
             || *extended_next_hop != new.extended_next_hop
+            || add_path.offer() != new.add_path.offer()
             || *hold_time != new.hold_time
             || in_capabilities(graceful_restart) != in_capabilities(&new.graceful_restart);
         let live = *keepalive != new.keepalive
             || *connect_retry != new.connect_retry
             || *idle_hold != new.idle_hold
             || *passive != new.passive
+            || *add_path != new.add_path
             || *graceful_restart != new.graceful_restart;
         match (in_open, live) {
             (true, _) => Reconfigured::Reset,

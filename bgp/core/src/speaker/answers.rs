@@ -3,19 +3,19 @@
 use std::time::Duration;
 
 use bgp_wire::attr::Canonical;
-use bgp_wire::{Capability, Family, Ipv4Prefix, Ipv6Prefix, NextHop, Nlri, Open};
+use bgp_wire::{Capability, Family, Ipv4Prefix, Ipv6Prefix, NextHop, Nlri, Open, PathId};
 
 use super::family::FamilyRib;
 use super::neighbour::Neighbour;
 use super::state::{Shared, Speaker};
 use crate::command::PeerConfig;
-use crate::egress::{ExportKey, canonical_form};
+use crate::egress::{ExportKey, Form, Told, canonical_form};
 use crate::peer_key::{PeerIx, PeerKey};
 use crate::query::{
     FamilyStatus, PathEntry, PeerStatus, QueryError, RouteCursor, RouteEntry, RoutePage, RouteQuery,
     RouteTable,
 };
-use crate::rib::{AttrId, AttrSet, DestId, Path, SourceId};
+use crate::rib::{AttrId, AttrSet, DestId, Path};
 use crate::session::{ConnectError, DownReason};
 use crate::stats::{SpeakerStats, TableSizes};
 use crate::time::Instant;
@@ -57,13 +57,15 @@ impl Speaker {
                 }
             }
         };
-        let keys: Vec<Option<PeerKey>> =
-            self.peers.iter().map(|peer| peer.as_ref().map(|peer| peer.key)).collect();
+        let from = |peer: &Option<Box<Neighbour>>| {
+            peer.as_ref().map(|peer| (peer.key, peer.has_path_ids(query.family)))
+        };
+        let peers: Vec<_> = self.peers.iter().map(from).collect();
         let page = Page {
             view,
             family: query.family,
             now: now.as_secs(),
-            keys: &keys,
+            peers: &peers,
             from: cursor.unwrap_or_default().0,
             limit,
         };
@@ -157,8 +159,11 @@ impl Speaker {
             Family::Ipv4Unicast => self.v4.group(group),
             Family::Ipv6Unicast => self.v6.group(group),
         });
+        let agreed = neighbour.up.as_ref().map(|up| &up.negotiated);
         FamilyStatus {
             family,
+            add_path_receive: agreed.is_some_and(|agreed| agreed.add_path_receive.contains(family)),
+            add_path_send: group.and_then(|group| group.key().rules.paths),
             received: state.received,
             accepted: state.accepted,
             advertised: group.map_or(0, |group| group.announced_to(peer)),
@@ -201,8 +206,8 @@ struct Page<'a> {
     view: View,
     family: Family,
     now: u32,
-    /// By [`PeerIx`].
-    keys: &'a [Option<PeerKey>],
+    /// By [`PeerIx`]: who it is, and whether its paths have identifiers.
+    peers: &'a [Option<(PeerKey, bool)>],
     from: u32,
     limit: usize,
 }
@@ -258,15 +263,25 @@ impl Page<'_> {
                     .map(|path| self.path(path, path.pre(), best == Some(path.source()), shared))
                     .collect()
             }
-            View::Out(peer, group) => self.sent(rib, peer, group, dest, shared).into_iter().collect(),
+            View::Out(peer, group) => {
+                let told = rib.told(peer, group, dest, shared);
+                let paths = told.iter().filter_map(|told| self.sent(rib, group, dest, told, shared));
+                // The best one first, then by their identifiers.
+                let mut paths: Vec<PathEntry> = paths.collect();
+                paths.sort_by_key(|path| (!path.best, path.path_id));
+                paths
+            }
         };
         (!paths.is_empty()).then(|| RouteEntry { nlri: rib.table.key(dest).into(), decided_by, paths })
     }
 
     fn path(&self, path: &Path, attrs: AttrId, best: bool, shared: &Shared) -> PathEntry {
         let attrs = shared.attrs.set(attrs).clone();
+        let (source, has_id) = self.source(shared.sources.peer(path.source())).unzip();
+        let path_id = shared.sources.path_id(path.source());
         PathEntry {
-            source: self.source(path.source(), shared),
+            source,
+            path_id: has_id.filter(|has| *has || path_id != PathId::NONE).map(|_| path_id),
             next_hop: attrs.next_hop(),
             attrs,
             best,
@@ -277,35 +292,36 @@ impl Page<'_> {
         }
     }
 
-    fn source(&self, source: SourceId, shared: &Shared) -> Option<PeerKey> {
-        self.keys.get(shared.sources.peer(source)?.index()).copied().flatten()
+    fn source(&self, peer: Option<PeerIx>) -> Option<(PeerKey, bool)> {
+        self.peers.get(peer?.index()).copied().flatten()
     }
 
-    /// What a member of a group has been told.
+    /// A path that a member of a group has been told.
     fn sent<K: ExportKey>(
         &self,
-        rib: &mut FamilyRib<K>,
-        peer: PeerIx,
+        rib: &FamilyRib<K>,
         group: u32,
         dest: DestId,
-        shared: &mut Shared,
+        (path_id, told, form): &(Option<PathId>, Told, Form),
+        shared: &Shared,
     ) -> Option<PathEntry> {
-        let (told, form) = rib.told(peer, group, dest, shared)?;
         let (octets, next_hop): (Vec<u8>, NextHop) =
-            canonical_form(rib.group(group)?.key(), &form, shared.attrs.set(told.attr))?;
-        let source = told.origin.peer().and_then(|peer| self.keys.get(peer.index()).copied().flatten());
-        let since = rib
-            .table
-            .paths(dest)
-            .find(|path| {
-                path.post() == Some(told.attr) && shared.sources.peer(path.source()) == told.origin.peer()
-            })
-            .map_or(self.now, Path::since);
+            canonical_form(rib.group(group)?.key(), form, shared.attrs.set(told.attr))?;
+        let same = |path: &&Path| {
+            path.post() == Some(told.attr)
+                && shared.sources.peer(path.source()) == told.origin.peer()
+                && path_id.is_none_or(|id| id.0 as usize == path.source().index())
+        };
+        let path = rib.table.paths(dest).find(same);
+        let since = path.map_or(self.now, Path::since);
+        let best = rib.table.best(dest).map(|best| best.path.source());
         Some(PathEntry {
-            source,
+            source: self.source(told.origin.peer()).map(|(key, _)| key),
+            path_id: *path_id,
             attrs: AttrSet::new(&octets, Some(next_hop), Canonical(&octets).facts()),
             next_hop: Some(next_hop),
-            best: true,
+            // Where one path is told it is the best one, though it may not be that any more at this moment.
+            best: path_id.is_none() || best.is_some() && path.map(Path::source) == best,
             age: Duration::from_secs(u64::from(self.now.saturating_sub(since))),
             stale: false,
             long_lived_stale: false,

@@ -112,18 +112,31 @@ impl<K: ExportKey> FamilyRib<K> {
     ) {
         let mut verdicts = Verdicts::new(pre, arrival, false, shared);
         self.in_blocks(prefixes, |table, id, prefix| {
+            shared.stats.prefixes_announced += 1;
             let source = match id {
                 PathId::NONE => Some(arrival.source),
+                id if is_one_too_many(table, arrival.peer, id, prefix, shared) => {
+                    shared.stats.paths_refused += 1;
+                    if !std::mem::replace(&mut state.refuses_paths, true) {
+                        let peer = arrival.neighbor;
+                        tracing::warn!(%peer, %prefix, "paths beyond {PATHS_OF_ONE} of one destination are ignored");
+                    }
+                    return;
+                }
                 id => shared.sources.intern(arrival.peer, id),
             };
             let Some(source) = source else { return };
             let post = verdicts.of(prefix, arrival, shared);
             let offer = Offer { source, pre, post, now: arrival.now };
             let mut cx = Context { attrs: &mut shared.attrs, sources: &shared.sources };
-            shared.stats.prefixes_announced += 1;
-            match table.announce(prefix, offer, &mut cx) {
+            let announced = table.announce(prefix, offer, &mut cx);
+            match announced {
                 Ok(outcome) => state.count_announced(outcome, post.is_ok()),
                 Err(full) => tracing::error!(%prefix, "{full}"),
+            }
+            if id != PathId::NONE {
+                let is_new = announced.is_ok_and(|outcome| outcome.had.is_none());
+                shared.sources.count(source, i32::from(is_new));
             }
         });
         verdicts.release(shared);
@@ -148,6 +161,9 @@ impl<K: ExportKey> FamilyRib<K> {
             let mut cx = Context { attrs: &mut shared.attrs, sources: &shared.sources };
             let outcome = table.withdraw(prefix, source, &mut cx);
             state.count_withdrawn(outcome.had);
+            if id != PathId::NONE && outcome.had.is_some() {
+                shared.sources.count(source, -1);
+            }
         });
     }
 
@@ -210,11 +226,16 @@ impl<K: ExportKey> FamilyRib<K> {
     ) {
         let Shared { attrs, sources, .. } = shared;
         let mut cx = Context { attrs, sources };
+        let mut gone: SmallVec<[SourceId; 16]> = SmallVec::new();
         self.table.review_step(&mut self.review, budget, &mut cx, |source, accepted| {
             if let Some(peer) = sources.peer(source) {
                 removed(peer, accepted);
             }
+            if sources.path_id(source) != PathId::NONE {
+                gone.push(source);
+            }
         });
+        gone.into_iter().for_each(|source| sources.count(source, -1));
     }
 
     /// Import policy of a neighbour is to run again.
@@ -258,6 +279,7 @@ impl<K: ExportKey> FamilyRib<K> {
                 let mut cx = Context { attrs: &mut shared.attrs, sources: &shared.sources };
                 if goes {
                     if let Some(had) = self.table.withdraw(key, source, &mut cx).had {
+                        shared.sources.count(source, -1);
                         done(*peer, Reimported::Removed(had));
                     }
                 } else {
@@ -270,6 +292,31 @@ impl<K: ExportKey> FamilyRib<K> {
             }
         }
     }
+}
+
+/// How many paths of one destination a neighbour may have, beside that of path identifier 0. What takes part in each
+/// decision must be bounded, in time as in memory; a route reflector that passes on the paths of a whole cluster stays
+/// below it. Over all destinations prefix limits bound the paths.
+const PATHS_OF_ONE: usize = if cfg!(test) { 16 } else { 1024 };
+
+/// Whether a path that arrives would exceed what a neighbour may have of one destination. Cheap for whoever uses few
+/// path identifiers in all.
+#[inline]
+fn is_one_too_many<K: ExportKey>(
+    table: &Table<K>,
+    peer: PeerIx,
+    id: PathId,
+    prefix: K,
+    shared: &Shared,
+) -> bool {
+    if shared.sources.path_ids(peer) < PATHS_OF_ONE {
+        return false;
+    }
+    let Some(dest) = table.find(prefix) else { return false };
+    let own = |path: &&Path| shared.sources.peer(path.source()) == Some(peer);
+    let known = shared.sources.find(peer, id);
+    table.paths(dest).filter(own).count() >= PATHS_OF_ONE
+        && table.paths(dest).all(|path| Some(path.source()) != known)
 }
 
 /// What import makes of one attribute set, prefix by prefix; evaluated once where the prefix does not matter.
@@ -416,11 +463,17 @@ impl<K: ExportKey> FamilyRib<K> {
         at as u32
     }
 
-    /// Takes a peer out of its group; what it can take along to another.
-    pub(super) fn leave(&mut self, peer: PeerIx, group: u32, shared: &mut Shared) -> Option<Moved> {
+    /// Takes a peer out of its group; what it can take along to another, where it is `moving` to one.
+    pub(super) fn leave(
+        &mut self,
+        peer: PeerIx,
+        group: u32,
+        moving: bool,
+        shared: &mut Shared,
+    ) -> Option<Moved> {
         let (groups, mut cx) = self.split(shared);
         let slot = groups.get_mut(group as usize)?;
-        let moved = slot.as_mut()?.leave(peer, &mut cx);
+        let moved = slot.as_mut()?.leave(peer, moving, &mut cx);
         if let Some(empty) = slot.take_if(|group| group.is_empty()) {
             let told = empty.dissolve(&mut cx);
             self.dissolved.push((told, 0));
@@ -480,9 +533,10 @@ impl<K: ExportKey> FamilyRib<K> {
         group: u32,
         dest: DestId,
         shared: &mut Shared,
-    ) -> Option<(Told, Form)> {
+    ) -> SmallVec<[(Option<PathId>, Told, Form); 1]> {
         let (groups, cx) = self.split(shared);
-        groups.get(group as usize)?.as_ref()?.told(peer, dest, &cx)
+        let group = groups.get(group as usize).and_then(Option::as_ref);
+        group.map(|group| group.told(peer, dest, &cx)).unwrap_or_default()
     }
 }
 

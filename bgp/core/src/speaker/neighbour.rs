@@ -98,6 +98,8 @@ pub(super) struct FamilyState {
     pub(super) end_of_rib: bool,
     /// It says everything again, and has not said yet that this is over (RFC 7313).
     pub(super) repeating: bool,
+    /// It has been said that paths of it are ignored, since it has too many to one destination.
+    pub(super) refuses_paths: bool,
     /// The update group.
     pub(super) group: Option<u32>,
 }
@@ -187,6 +189,13 @@ impl Neighbour {
         })
     }
 
+    /// Whether its paths of a family have identifiers (RFC 7911).
+    pub(super) fn has_path_ids(&self, family: Family) -> bool {
+        let up = self.up.as_ref().map(|up| &up.negotiated);
+        let negotiated = up.or_else(|| self.away.as_ref().map(|away| &away.negotiated));
+        negotiated.is_some_and(|negotiated| negotiated.add_path_receive.contains(family))
+    }
+
     /// Families in which it has routes, or may have.
     pub(super) fn families_with_routes(&self) -> FamilySet {
         self.up.as_ref().map_or(self.stale.families(), |up| up.negotiated.families)
@@ -206,6 +215,7 @@ impl Neighbour {
             max_message: up.negotiated.max_message,
             next_hop: self.config.next_hop,
             extended_next_hop: up.negotiated.extended_next_hop.contains(family),
+            paths: self.config.add_path.send.filter(|_| up.negotiated.add_path_send.contains(family)),
             own: self.own_next_hop(family, &up.link, &up.negotiated),
             long_lived: up.long_lived,
             graceful_shutdown: self.graceful_shutdown,
@@ -340,6 +350,7 @@ impl Speaker {
         for state in &mut neighbour.families {
             state.end_of_rib = false;
             state.repeating = false;
+            state.refuses_paths = false;
         }
         self.stale_gone(peer, gone);
         for family in families.iter() {
@@ -360,7 +371,7 @@ impl Speaker {
         out: &mut Outbox<Output>,
     ) {
         for family in Family::ALL {
-            if let Some(moved) = self.leave_group(peer, family) {
+            if let Some(moved) = self.leave_group(peer, family, false) {
                 for_family!(self, family, rib => rib.discard(moved, &mut self.shared));
             }
         }
@@ -411,9 +422,9 @@ impl Speaker {
         }
     }
 
-    fn leave_group(&mut self, peer: PeerIx, family: Family) -> Option<Moved> {
+    fn leave_group(&mut self, peer: PeerIx, family: Family, moving: bool) -> Option<Moved> {
         let group = self.peer_mut(peer)?.families[family.index()].group.take()?;
-        for_family!(self, family, rib => rib.leave(peer, group, &mut self.shared))
+        for_family!(self, family, rib => rib.leave(peer, group, moving, &mut self.shared))
     }
 
     fn group_key(&self, peer: PeerIx, family: Family) -> Option<GroupKey> {
@@ -434,7 +445,7 @@ impl Speaker {
                 for_family!(self, family, rib => rib.group(group).is_some_and(|group| *group.key() == key))
             });
             if !stays {
-                let moved = self.leave_group(peer, family);
+                let moved = self.leave_group(peer, family, true);
                 self.join_group(peer, family, key, moved);
             }
         }

@@ -6,7 +6,7 @@ use std::num::{NonZeroU8, NonZeroU16};
 use bgp_core::command::{NextHopMode, PeerConfig, Policy};
 use bgp_core::peer_key::PeerKey;
 use bgp_core::policy::PolicyName;
-use bgp_core::session::{GracefulRestart, RemoteAsn, RestartTime};
+use bgp_core::session::{AddPath, GracefulRestart, RemoteAsn, RestartTime};
 use bgp_core::{Asn, FamilySet};
 
 use super::Cluster;
@@ -244,6 +244,7 @@ fn claim(wanted: Wanted<'_>, cluster: &Cluster) -> Option<Claim> {
     let mut config = PeerConfig::new(RemoteAsn::Is(wanted.asn));
     config.local_asn = local_asn.filter(|asn| *asn != cluster.own_asn());
     config.families = FamilySet::only(family);
+    config.add_path = AddPath::ALL;
     config.keepalive = spec.and_then(|spec| spec.keepalive_time).and_then(whole_seconds);
     config.passive = wanted.passive;
     let restart = spec.and_then(|spec| spec.max_restart_time).and_then(restart_time);

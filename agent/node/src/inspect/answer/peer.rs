@@ -94,6 +94,20 @@ pub(crate) struct PeerFamily {
     pub(crate) accepted: u64,
     /// Prefixes announced.
     pub(crate) advertised: u64,
+    /// What was agreed about several paths of a prefix, while established.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) add_path: Option<AddPath>,
+}
+
+/// Several paths of a prefix (RFC 7911) in one family, as agreed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub(crate) struct AddPath {
+    /// Whether the neighbour may send several.
+    pub(crate) receive: bool,
+    /// How many of one prefix it is sent at the most; absent where it is sent the best one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) send: Option<u8>,
 }
 
 /// Graceful restart of a neighbour.
@@ -240,6 +254,8 @@ impl From<&FamilyStatus> for PeerFamily {
     fn from(status: &FamilyStatus) -> Self {
         let (afi, safi) = afi_safi(status.family);
         let (received, accepted, advertised) = (status.received, status.accepted, status.advertised);
-        Self { afi: afi.into(), safi: safi.into(), received, accepted, advertised }
+        let (receive, send) = (status.add_path_receive, status.add_path_send.map(std::num::NonZeroU8::get));
+        let add_path = (receive || send.is_some()).then_some(AddPath { receive, send });
+        Self { afi: afi.into(), safi: safi.into(), received, accepted, advertised, add_path }
     }
 }

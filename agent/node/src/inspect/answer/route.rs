@@ -43,6 +43,9 @@ pub(crate) struct Path {
     /// Who it came from; absent for an own route.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) source: Option<String>,
+    /// Its path identifier, as received or, in what was sent, as sent; absent where there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) path_id: Option<u32>,
     /// The next hop; unspecified for an own route that names none, as it is our address of each session.
     pub(crate) next_hop: String,
     /// The AS path in words; sets in braces.
@@ -135,6 +138,7 @@ impl Path {
             best: path.best,
             age_nanoseconds: nanoseconds(path.age),
             source: path.source.map(|source| source.to_string()),
+            path_id: path.path_id.map(|id| id.0),
             next_hop,
             as_path: set.as_path().to_string(),
             origin: set.origin().to_string(),

@@ -19,6 +19,7 @@ fn rules(external: bool) -> Rules {
         max_message: 4096,
         next_hop: NextHopMode::Default,
         extended_next_hop: false,
+        paths: None,
         own: Some(NextHop::V4(Ipv4Addr::new(192, 0, 2, 1))),
     }
 }

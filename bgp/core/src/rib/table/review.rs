@@ -66,7 +66,7 @@ impl<K: TableKey> Table<K> {
                 && self.paths(DestId(id)).any(|path| moved(path, since))
             {
                 let before = self.best_of(id);
-                self.decide(id, before, false, cx);
+                self.decide(id, before, self.watched > 0, cx);
             }
         }
         review.is_done()

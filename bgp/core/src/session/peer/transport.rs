@@ -137,6 +137,7 @@ impl Peer {
             let triple = ExtendedNextHop { afi: v4.afi(), safi: v4.safi().into(), next_hop_afi: v6.afi() };
             capabilities.push(Capability::ExtendedNextHop(vec![triple]));
         }
+        capabilities.extend(settings.add_path.capability(settings.families));
         if let Some(graceful) = &settings.graceful_restart {
             let first = self.established_count == 0;
             let restarted = first && now < self.restarted_until;

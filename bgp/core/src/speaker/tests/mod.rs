@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod add_path;
 mod bulk;
 mod capabilities;
 mod commands;
