@@ -6,8 +6,9 @@
 #![allow(dead_code)]
 
 use bgp_wire::{
-    Asn, Capability, EncodeOptions, Family, FamilySet, HEADER_LEN, Ipv4Prefix, Ipv6Prefix, Message,
-    Negotiated, NlriKey, Notification, Open, PathId, RouteRefresh, RouterId, UpdateView, UpdateWriter,
+    Asn, Capability, EncodeOptions, Family, FamilySet, HEADER_LEN, Ipv4Prefix, Ipv6Prefix, Label, Message,
+    Negotiated, NextHop, NlriKey, Notification, Open, PathId, Prefixes, RouteRefresh, RouterId, SrPolicy4,
+    SrPolicy6, UpdateView, UpdateWriter, VpnIpv4Prefix, VpnIpv6Prefix,
     attr::{self, AttrIter, Builder, Canonical, DecodeCtx, Decoded},
     parse_message, split_message, whole_messages,
 };
@@ -15,13 +16,21 @@ use bytes::BytesMut;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// How many kinds of session there are.
-pub(crate) const SESSIONS: u8 = 32;
+pub(crate) const SESSIONS: u8 = 64;
 
 /// The session that an input's first octet chooses: one bit each for 4-octet AS numbers, external, path
-/// identifiers, long messages, and IPv4 alone.
+/// identifiers, long messages, and the families: IPv4 and IPv6 unicast, IPv4 alone, all there are, or VPNs and SR policies
+/// alone.
 pub(crate) fn session(choice: u8) -> Negotiated {
     let on = |bit: u8| choice & bit != 0;
-    let families = if on(16) { FamilySet::only(Family::Ipv4Unicast) } else { FamilySet::ALL };
+    let families = match choice & (16 | 32) {
+        0 => FamilySet::UNICAST,
+        16 => FamilySet::only(Family::Ipv4Unicast),
+        32 => FamilySet::ALL,
+        _ => [Family::Ipv4Vpn, Family::Ipv6Vpn, Family::Ipv4SrPolicy, Family::Ipv6SrPolicy]
+            .into_iter()
+            .collect(),
+    };
     let add_path = if on(4) { families } else { FamilySet::EMPTY };
     Negotiated {
         families,
@@ -130,10 +139,17 @@ fn check_update(view: &UpdateView<'_>, neg: &Negotiated) {
     };
     check_prefixes(view.announced(), set.as_deref(), neg);
     check_prefixes(view.withdrawn(), None, neg);
-    check_prefixes(view.mp_announced::<Ipv4Prefix>(), set.as_deref(), neg);
-    check_prefixes(view.mp_withdrawn::<Ipv4Prefix>(), None, neg);
-    check_prefixes(view.mp_announced::<Ipv6Prefix>(), set.as_deref(), neg);
-    check_prefixes(view.mp_withdrawn::<Ipv6Prefix>(), None, neg);
+    check_multiprotocol::<Ipv4Prefix>(view, set.as_deref(), neg);
+    check_multiprotocol::<Ipv6Prefix>(view, set.as_deref(), neg);
+    check_multiprotocol::<VpnIpv4Prefix>(view, set.as_deref(), neg);
+    check_multiprotocol::<VpnIpv6Prefix>(view, set.as_deref(), neg);
+    check_multiprotocol::<SrPolicy4>(view, set.as_deref(), neg);
+    check_multiprotocol::<SrPolicy6>(view, set.as_deref(), neg);
+}
+
+fn check_multiprotocol<K: NlriKey>(view: &UpdateView<'_>, set: Option<&[u8]>, neg: &Negotiated) {
+    check_prefixes(view.mp_announced::<K>(), set, neg);
+    check_prefixes(view.mp_withdrawn::<K>(), None, neg);
 }
 
 /// What decoding gives is canonical: to decode it again, or to build it again, changes nothing.
@@ -177,41 +193,47 @@ fn check_decoded(decoded: &Decoded, view: &UpdateView<'_>) -> Option<Vec<u8>> {
 }
 
 /// Prefixes that were read can be written, and read again.
-fn check_prefixes<K: NlriKey>(
-    prefixes: impl Iterator<Item = (PathId, K)> + Clone,
-    announced_with: Option<&[u8]>,
-    neg: &Negotiated,
-) {
+fn check_prefixes<K: NlriKey>(prefixes: Prefixes<'_, K>, announced_with: Option<&[u8]>, neg: &Negotiated) {
     let mut out = BytesMut::new();
     let mut writer = UpdateWriter::new(&mut out, EncodeOptions::of(neg));
-    let packed = match announced_with {
+    let mut rest = prefixes;
+    let all: Vec<(PathId, K, Option<Label>)> = std::iter::from_fn(|| rest.next_labelled()).collect();
+    assert!(prefixes.eq(all.iter().map(|&(id, key, _)| (id, key))));
+    let mut packed = 0;
+    match announced_with {
         Some(set) => {
             let mut attrs = Vec::new();
             attr::encode(Canonical(set), None, neg.four_octet, &mut attrs);
-            let hop = match K::FAMILY {
-                Family::Ipv4Unicast => Ipv4Addr::LOCALHOST.into(),
-                Family::Ipv6Unicast => Ipv6Addr::LOCALHOST.into(),
-            };
-            match writer.announce_mp(&attrs, hop, prefixes.clone()) {
-                Ok(packed) => packed,
-                Err(_) => return,
+            let hop: NextHop =
+                if K::FAMILY.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() };
+            // What goes together has one label.
+            for run in all.chunk_by(|(.., one), (.., other)| one == other) {
+                assert!(run.iter().all(|(.., label)| label.is_some() == K::LABELLED));
+                let label = run.first().and_then(|(.., label)| *label);
+                match writer.announce_labelled(&attrs, hop, label, run.iter().map(|&(id, key, _)| (id, key)))
+                {
+                    Ok(written) => packed += written.prefixes,
+                    Err(_) => return,
+                }
             }
         }
-        None => writer.withdraw_mp(prefixes.clone()),
-    };
-    assert_eq!(packed.prefixes, prefixes.clone().count());
+        None => packed = writer.withdraw_mp(prefixes).prefixes,
+    }
+    assert_eq!(packed, all.len());
     let mut rest = &out[..];
-    let mut expected = prefixes;
+    let mut expected = all.into_iter();
     while let Ok(Some(frame)) = split_message(rest, usize::from(neg.max_message)) {
         rest = &rest[frame.raw.len()..];
         let view = UpdateView::parse(frame.body, neg).expect("what we send can be read");
         assert_eq!(view.fault(), None);
-        let read = match announced_with {
+        let mut read = match announced_with {
             Some(_) => view.mp_announced::<K>(),
             None => view.mp_withdrawn::<K>(),
         };
-        for prefix in read {
-            assert_eq!(expected.next(), Some(prefix));
+        while let Some((id, key, label)) = read.next_labelled() {
+            let (expected_id, expected_key, expected_label) = expected.next().expect("nothing is made up");
+            assert_eq!((id, key), (expected_id, expected_key));
+            assert!(announced_with.is_none() || label == expected_label);
         }
     }
     assert!(rest.is_empty() && expected.next().is_none());

@@ -106,7 +106,7 @@ impl Status {
     /// There is nothing left to do: [`Status::ready`], and what earlier runs left in VPP has been swept.
     #[must_use]
     pub fn settled(&self) -> bool {
-        self.ready() && self.converged == FamilySet::ALL
+        self.ready() && self.converged.intersect(FamilySet::UNICAST) == FamilySet::UNICAST
     }
 
     /// Every source is in sync, and VPP holds everything wanted.
@@ -215,7 +215,7 @@ impl Engine {
     /// any.
     fn settled_families(&self) -> FamilySet {
         let mut families = self.converged;
-        for family in Family::ALL {
+        for family in Family::UNICAST {
             if self.sources.in_sync() && !self.speaker.has_peers(family) {
                 families.insert(family);
             }
@@ -372,7 +372,7 @@ impl Engine {
         if let Some(vpp) = &mut self.vpp
             && in_sync
         {
-            if Family::ALL
+            if Family::UNICAST
                 .into_iter()
                 .all(|family| self.converged.contains(family) || !self.speaker.has_peers(family))
             {
@@ -391,7 +391,7 @@ impl Engine {
         if in_sync && complete {
             // What VPP has kept it goes on forwarding by, whatever this agent did meanwhile.
             let kept = self.vpp.as_ref().is_some_and(VppPlan::was_ours);
-            self.speaker.open_peers(if kept { FamilySet::ALL } else { FamilySet::EMPTY });
+            self.speaker.open_peers(if kept { FamilySet::UNICAST } else { FamilySet::EMPTY });
         }
         if let Some(conditions) = self.speaker.take_conditions() {
             let key = (Origin::Speaker, Arc::from("refusals"));

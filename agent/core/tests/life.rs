@@ -253,7 +253,7 @@ fn peers_hear_whether_vpp_has_kept_what_an_earlier_run_wrote() {
     };
     assert_eq!(told(&world), Some(FamilySet::EMPTY), "VPP was new");
     start(&mut world);
-    assert_eq!(told(&world), Some(FamilySet::ALL), "VPP has gone on");
+    assert_eq!(told(&world), Some(FamilySet::UNICAST), "VPP has gone on");
     world.restart_vpp();
     start(&mut world);
     assert_eq!(told(&world), Some(FamilySet::EMPTY), "VPP has lost everything");

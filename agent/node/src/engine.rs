@@ -10,7 +10,6 @@ use agent_core::event::Event;
 use agent_core::model::{Condition, Severity};
 use agent_core::plan::{Audit, SpeakerOp, VppOp, VppState};
 use agent_core::{Config, Engine, Status};
-use bgp_core::FamilySet;
 use bgp_core::time::Instant as EngineTime;
 use bgp_net::{Handle, Stopped};
 use tokio::sync::{mpsc, oneshot};
@@ -66,7 +65,7 @@ pub(crate) struct Snapshot {
 impl Snapshot {
     /// As the inspection socket says it.
     pub(crate) fn vpp(&self) -> Vpp {
-        let converged = self.status.ready() && self.status.converged == FamilySet::ALL;
+        let converged = self.status.settled();
         let mut answer = Vpp { state: "off".into(), converged, ..Vpp::default() };
         if let Some(connection) = &self.connection {
             answer.state = if connection.up { "up" } else { "connecting" }.into();

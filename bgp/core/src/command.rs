@@ -12,7 +12,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::num::{NonZeroU8, NonZeroU16};
 use std::time::Duration;
 
-use bgp_wire::{Asn, FamilySet, Nlri, RouterId};
+use bgp_wire::attr::ExtCommunity;
+use bgp_wire::{Asn, FamilySet, Label, Nlri, RouterId};
 use ipnet::IpNet;
 
 use crate::peer_key::{InterfaceName, PeerKey};
@@ -255,20 +256,25 @@ pub enum Policy {
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NextHopMode {
     /// RFC 4271 section 5.1.3: ourselves towards an external neighbour and for own routes, unchanged towards an
-    /// internal one.
+    /// internal one. In families with labels unchanged towards everyone: a label means something to its next hop only.
     #[default]
     Default,
-    /// Always ourselves.
+    /// Always ourselves. A label stays what it is, so in families with labels this is for those who forward by it.
     SelfAddress,
     /// Always unchanged, where the route has one.
     Keep,
 }
 
 /// A locally originated route. ORIGIN is IGP and the AS path empty.
+///
+/// What a prefix of a VPN is known by, its distinguisher, is part of its [`Nlri`]; what it belongs to, its route targets,
+/// are extended communities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origination {
     /// The next hop announced; absent means our own address of each session.
     pub next_hop: Option<IpAddr>,
+    /// The label by which the next hop knows a prefix of a VPN, which must have one. No other route may.
+    pub label: Option<Label>,
     /// MULTI_EXIT_DISC.
     pub med: Option<u32>,
     /// LOCAL_PREF towards internal neighbours; 100 where absent.
@@ -277,6 +283,8 @@ pub struct Origination {
     pub communities: Vec<u32>,
     /// Large communities (RFC 8092): global administrator, local data 1, local data 2.
     pub large_communities: Vec<(u32, u32, u32)>,
+    /// Extended communities (RFC 4360), such as the route targets of a VPN.
+    pub ext_communities: Vec<ExtCommunity>,
     /// Who may hear of it. Export policy still applies.
     pub audience: Audience,
 }
@@ -285,10 +293,12 @@ impl Default for Origination {
     fn default() -> Self {
         Self {
             next_hop: None,
+            label: None,
             med: None,
             local_pref: None,
             communities: Vec::new(),
             large_communities: Vec::new(),
+            ext_communities: Vec::new(),
             audience: Audience::All,
         }
     }
@@ -343,6 +353,12 @@ pub enum Refusal {
     /// The next hop cannot carry the prefix, or is no unicast address.
     #[error("{0} cannot be the next hop of this prefix")]
     NextHop(IpAddr),
+    /// A prefix of a VPN without a label cannot be announced (RFC 8277).
+    #[error("{0} needs a label")]
+    NoLabel(Nlri),
+    /// The family of the route has no labels.
+    #[error("{0} cannot have a label: only prefixes of VPNs have one")]
+    Label(Nlri),
     /// A peer names a policy that does not exist.
     #[error("no policy {0}")]
     NoSuchPolicy(PolicyName),

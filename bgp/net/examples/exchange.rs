@@ -42,7 +42,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     speaker_a.command(Command::LoadingDone).await?;
     join(&speaker_a, a, b, 65002).await?;
     join(&speaker_b, b, a, 65001).await?;
-    let mut changes = speaker_b.subscribe(FamilySet::ALL).await?;
+    let mut changes = speaker_b.subscribe(FamilySet::UNICAST).await?;
     loop {
         for event in changes.take(100).await? {
             println!("{event:?}");

@@ -53,7 +53,7 @@ impl Node {
     fn config(&self, other: &Self) -> PeerConfig {
         PeerConfig {
             local_address: Some(self.address.ip()),
-            families: FamilySet::ALL,
+            families: FamilySet::UNICAST,
             idle_hold: IdleHold { min: Duration::from_millis(20), max: Duration::from_secs(1) },
             connect_retry: Duration::from_millis(200),
             ..PeerConfig::new(RemoteAsn::Is(Asn(other.asn)))
@@ -90,7 +90,7 @@ impl Node {
     }
 
     async fn follow(&self) -> View {
-        let stream = soon("subscription", self.handle.subscribe(FamilySet::ALL)).await.unwrap();
+        let stream = soon("subscription", self.handle.subscribe(FamilySet::UNICAST)).await.unwrap();
         View { stream, best: BTreeSet::new() }
     }
 

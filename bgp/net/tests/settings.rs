@@ -23,7 +23,7 @@ use bgp_core::session::{
     AddPath, GracefulRestart, HoldTime, IdleHold, LongLived, RemoteAsn, RestartTime, StaleTime, State,
 };
 use bgp_core::speaker::SpeakerSettings;
-use bgp_core::{Asn, Family, FamilySet, Nlri, RouterId};
+use bgp_core::{Asn, Family, FamilySet, Label, Nlri, RouterId};
 use bgp_net::{Handle, ListenerState, NetSettings};
 
 const TABLE: &str = include_str!("../src/settings.md");
@@ -117,8 +117,8 @@ fn neighbour_lines() -> Vec<Line<PeerConfig>> {
     }
     lines.extend(lines!("graceful_restart.", GracefulRestart in PeerConfig {
         restart_time: |config| graceful(config).restart_time = RestartTime::MAX,
-        long_lived: |config| graceful(config).long_lived = LongLived::of(FamilySet::ALL, StaleTime::MAX),
-        forwarding: |config| graceful(config).forwarding = FamilySet::ALL,
+        long_lived: |config| graceful(config).long_lived = LongLived::of(FamilySet::UNICAST, StaleTime::MAX),
+        forwarding: |config| graceful(config).forwarding = FamilySet::UNICAST,
         stale_time: |config| graceful(config).stale_time *= 2,
     }));
     lines
@@ -127,10 +127,12 @@ fn neighbour_lines() -> Vec<Line<PeerConfig>> {
 fn origination_lines() -> Vec<Line<Origination>> {
     lines!("", Origination in Origination {
         next_hop: |own| own.next_hop = Some([192, 0, 2, 78].into()),
+        label: |own| own.label = Label::new(17),
         med: |own| own.med = Some(5),
         local_pref: |own| own.local_pref = Some(200),
         communities: |own| own.communities = vec![65001 << 16 | 1],
         large_communities: |own| own.large_communities = vec![(65001, 1, 1)],
+        ext_communities: |own| own.ext_communities = vec!["rt:65001:1".parse().unwrap()],
         audience: |own| own.audience = Audience::Ibgp,
     })
 }
@@ -286,7 +288,7 @@ impl Node {
     /// What it has learned from others, with all that may change; markers left out.
     async fn learned(&self) -> BTreeSet<String> {
         let mut learned = BTreeSet::new();
-        for family in [Family::Ipv4Unicast, Family::Ipv6Unicast] {
+        for family in FAMILIES {
             let query = RouteQuery { table: RouteTable::LocRib, family, prefix: None };
             for route in soon("routes", self.handle.routes(query).collect()).await.unwrap() {
                 let marker = route.nlri.to_string().starts_with("198.51.100.");
@@ -296,7 +298,8 @@ impl Node {
                     let octets = path.attrs.canonical();
                     let next_hop = path.next_hop;
                     let stale = path.stale;
-                    format!("{} from {source} {next_hop:?} {octets:?} {stale} {rejected}", route.nlri)
+                    let nlri = route.nlri.octets(path.attrs.label());
+                    format!("{nlri:?} from {source} {next_hop:?} {octets:?} {stale} {rejected}")
                 }));
             }
         }
@@ -311,7 +314,7 @@ impl Node {
 
 fn config(asn: RemoteAsn, local: u8) -> PeerConfig {
     PeerConfig {
-        families: [Family::Ipv4Unicast, Family::Ipv6Unicast].into_iter().collect(),
+        families: FAMILIES.into_iter().collect(),
         idle_hold: IdleHold { min: Duration::from_millis(20), max: Duration::from_millis(200) },
         connect_retry: Duration::from_millis(200),
         graceful_restart: Some(GracefulRestart::USUAL),
@@ -330,7 +333,11 @@ fn base() -> PeerConfig {
     }
 }
 
+/// What everyone speaks.
+const FAMILIES: [Family; 3] = [Family::Ipv4Unicast, Family::Ipv6Unicast, Family::Ipv4Vpn];
 const OWN: &str = "10.1.0.0/24";
+/// Only a route of a VPN has a label.
+const VPN: &str = "65001:1:10.4.0.0/24";
 const RANGE: &str = "127.0.9.5/32";
 
 /// The speakers, connected.
@@ -353,6 +360,8 @@ impl World {
         }
         subject.originate(OWN, Origination::default()).await;
         subject.originate("2001:db8:1::/48", Origination::default()).await;
+        let labelled = Origination { label: Label::new(16), ..Origination::default() };
+        subject.originate(VPN, labelled).await;
         changed.originate("10.2.0.0/24", Origination::default()).await;
         let third = Origination { next_hop: Some([192, 0, 2, 3].into()), ..Origination::default() };
         bystander.originate("10.3.0.0/24", third).await;
@@ -489,12 +498,17 @@ async fn a_change_costs_what_the_documentation_says() {
     }
 
     let costs = rows("Origination");
-    let nlri = OWN.parse().unwrap();
     for Line { setting, change } in origination_lines() {
-        let mut other = Origination::default();
+        let (nlri, own) = if setting == "label" {
+            (VPN, Origination { label: Label::new(16), ..Origination::default() })
+        } else {
+            (OWN, Origination::default())
+        };
+        let nlri = nlri.parse().unwrap();
+        let mut other = own.clone();
         change(&mut other);
         let to = Command::PutOrigination(nlri, other);
-        let back = Command::PutOrigination(nlri, Origination::default());
+        let back = Command::PutOrigination(nlri, own);
         world.change(setting, costs[setting], &[], to, back).await;
     }
 

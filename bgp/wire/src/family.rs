@@ -11,20 +11,37 @@ pub enum Family {
     Ipv4Unicast,
     /// AFI 2, SAFI 1: carried in MP_REACH_NLRI and MP_UNREACH_NLRI (RFC 4760, 2545).
     Ipv6Unicast,
+    /// AFI 1, SAFI 128: IPv4 prefixes of VPNs, each with a label (RFC 4364).
+    Ipv4Vpn,
+    /// AFI 2, SAFI 128: IPv6 prefixes of VPNs, each with a label (RFC 4659).
+    Ipv6Vpn,
+    /// AFI 1, SAFI 73: SR policies with an IPv4 endpoint (RFC 9830).
+    Ipv4SrPolicy,
+    /// AFI 2, SAFI 73: SR policies with an IPv6 endpoint (RFC 9830).
+    Ipv6SrPolicy,
 }
 
 impl Family {
     /// Every family, in the order of [`Family::index`].
-    pub const ALL: [Self; Self::COUNT] = [Self::Ipv4Unicast, Self::Ipv6Unicast];
+    pub const ALL: [Self; Self::COUNT] = [
+        Self::Ipv4Unicast,
+        Self::Ipv6Unicast,
+        Self::Ipv4Vpn,
+        Self::Ipv6Vpn,
+        Self::Ipv4SrPolicy,
+        Self::Ipv6SrPolicy,
+    ];
     /// How many families there are: the size of a table indexed by family.
-    pub const COUNT: usize = 2;
+    pub const COUNT: usize = 6;
+    /// The two whose keys are plain prefixes.
+    pub const UNICAST: [Self; 2] = [Self::Ipv4Unicast, Self::Ipv6Unicast];
 
     /// The Address Family Identifier.
     #[must_use]
     pub const fn afi(self) -> u16 {
         match self {
-            Self::Ipv4Unicast => 1,
-            Self::Ipv6Unicast => 2,
+            Self::Ipv4Unicast | Self::Ipv4Vpn | Self::Ipv4SrPolicy => 1,
+            Self::Ipv6Unicast | Self::Ipv6Vpn | Self::Ipv6SrPolicy => 2,
         }
     }
 
@@ -33,6 +50,8 @@ impl Family {
     pub const fn safi(self) -> u8 {
         match self {
             Self::Ipv4Unicast | Self::Ipv6Unicast => 1,
+            Self::Ipv4Vpn | Self::Ipv6Vpn => 128,
+            Self::Ipv4SrPolicy | Self::Ipv6SrPolicy => 73,
         }
     }
 
@@ -42,8 +61,24 @@ impl Family {
         match (afi, safi) {
             (1, 1) => Some(Self::Ipv4Unicast),
             (2, 1) => Some(Self::Ipv6Unicast),
+            (1, 128) => Some(Self::Ipv4Vpn),
+            (2, 128) => Some(Self::Ipv6Vpn),
+            (1, 73) => Some(Self::Ipv4SrPolicy),
+            (2, 73) => Some(Self::Ipv6SrPolicy),
             _ => None,
         }
+    }
+
+    /// Whether its destinations are IPv4 ones.
+    #[must_use]
+    pub const fn is_ipv4(self) -> bool {
+        self.afi() == 1
+    }
+
+    /// Whether a label goes with each prefix (RFC 8277).
+    #[must_use]
+    pub const fn is_labelled(self) -> bool {
+        matches!(self, Self::Ipv4Vpn | Self::Ipv6Vpn)
     }
 
     /// A dense index below [`Family::COUNT`].
@@ -58,6 +93,10 @@ impl Family {
         match self {
             Self::Ipv4Unicast => "ipv4-unicast",
             Self::Ipv6Unicast => "ipv6-unicast",
+            Self::Ipv4Vpn => "ipv4-vpn",
+            Self::Ipv6Vpn => "ipv6-vpn",
+            Self::Ipv4SrPolicy => "ipv4-srpolicy",
+            Self::Ipv6SrPolicy => "ipv6-srpolicy",
         }
     }
 }
@@ -70,7 +109,10 @@ impl fmt::Display for Family {
 
 /// A text that names no family.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown address family \"{0}\" (known: ipv4-unicast, ipv6-unicast)")]
+#[error(
+    "unknown address family \"{0}\" (known: ipv4-unicast, ipv6-unicast, ipv4-vpn, ipv6-vpn, ipv4-srpolicy, \
+     ipv6-srpolicy)"
+)]
 pub struct UnknownFamily(String);
 
 impl FromStr for Family {
@@ -93,6 +135,8 @@ impl FamilySet {
     pub const EMPTY: Self = Self(0);
     /// Every family.
     pub const ALL: Self = Self((1 << Family::COUNT) - 1);
+    /// The families of [`Family::UNICAST`].
+    pub const UNICAST: Self = Self(Self::only(Family::Ipv4Unicast).0 | Self::only(Family::Ipv6Unicast).0);
 
     /// The set of one family.
     #[must_use]
@@ -182,6 +226,8 @@ mod tests {
             assert_eq!(family.index(), place);
             assert_eq!(Family::from_afi_safi(family.afi(), family.safi()), Some(family));
             assert_eq!(family.to_string().parse(), Ok(family));
+            assert!("".parse::<Family>().unwrap_err().to_string().contains(family.name()));
+            assert_eq!(family.is_ipv4(), family.name().starts_with("ipv4"));
         }
         assert_eq!(Family::from_afi_safi(1, 2), None);
         assert!("ipv4".parse::<Family>().is_err());
@@ -196,7 +242,8 @@ mod tests {
         assert_eq!(set, FamilySet::only(Family::Ipv6Unicast));
         assert_eq!(set.len(), 1);
         assert_eq!(FamilySet::ALL.intersect(set), set);
-        assert_eq!(FamilySet::ALL.to_string(), "ipv4-unicast ipv6-unicast");
+        assert_eq!(FamilySet::UNICAST.to_string(), "ipv4-unicast ipv6-unicast");
+        assert_eq!(FamilySet::UNICAST, Family::UNICAST.into_iter().collect());
         set.remove(Family::Ipv6Unicast);
         assert_eq!(set, FamilySet::EMPTY);
         assert_eq!(Family::ALL.into_iter().collect::<FamilySet>(), FamilySet::ALL);

@@ -12,7 +12,7 @@
 //! *Absent on purpose:* sockets, clocks, sessions, routes, policy; anything that allocates per prefix or per
 //! received message.
 //!
-//! RFCs: 4271, 4760 and 2545 (IPv6), 5492 and 9072 (capabilities), 2918 and 7313 (route refresh), 6793
+//! RFCs: 4271, 4760 and 2545 (IPv6), 4364, 4659 and 8277 (VPNs and labels), 9830 (SR policies), 5492 and 9072 (capabilities), 2918 and 7313 (route refresh), 6793
 //! (4-octet AS numbers), 7606 and 7607 (error handling), 7911 (path identifiers), 8654 (long messages), 8950
 //! (IPv6 next hops of IPv4 prefixes), 9234 (role), 1997,
 //! 4360, 8092 (communities), 4456 (reflection), 9012 (tunnels), 8669 (prefix SIDs), 4724 and 9494 (restart), 4486, 6608, 8538, 9003, 9687
@@ -44,7 +44,10 @@ pub use frame::{
 };
 pub use message::{Message, parse_message};
 pub use negotiated::Negotiated;
-pub use nlri::{Ipv4Prefix, Ipv6Prefix, Nlri, NlriKey, PathId, Prefixes};
+pub use nlri::{
+    Ipv4Prefix, Ipv6Prefix, Label, Nlri, NlriKey, NlriParseError, PathId, Prefixes, RouteDistinguisher,
+    SrPolicy4, SrPolicy6, VpnIpv4Prefix, VpnIpv6Prefix,
+};
 pub use notification::{Notification, Reason};
 pub use open::Open;
 pub use pack::{EncodeOptions, PackError, Packed, UpdateWriter};

@@ -12,7 +12,7 @@ use crate::{
     capability::Negotiated,
     family::{Family, FamilySet},
     frame::{HEADER_LEN, MAX_LEN, MessageType, put_header},
-    nlri::{Ipv4Prefix, NlriKey, PathId},
+    nlri::{Ipv4Prefix, Label, NlriKey, PathId},
 };
 
 /// What the form of UPDATEs depends on.
@@ -93,7 +93,7 @@ impl<'b> UpdateWriter<'b> {
         prefixes: impl IntoIterator<Item = (PathId, Ipv4Prefix)>,
     ) -> Result<Packed, PackError> {
         self.fits::<Ipv4Prefix>(attrs.len())?;
-        Ok(self.fill(prefixes, |message| {
+        Ok(self.fill(None, prefixes, |message| {
             message.out.put_u16(0);
             message.out.put_u16(attrs.len() as u16);
             message.out.put_slice(attrs);
@@ -101,7 +101,8 @@ impl<'b> UpdateWriter<'b> {
         }))
     }
 
-    /// Prefixes in MP_REACH_NLRI. `attrs` are encoded ([`crate::attr::encode()`]), without NEXT_HOP.
+    /// Prefixes in MP_REACH_NLRI, of a family without labels. `attrs` are encoded ([`crate::attr::encode()`]), without
+    /// NEXT_HOP.
     ///
     /// # Errors
     /// The attributes leave no room for a prefix; nothing has been written.
@@ -111,13 +112,28 @@ impl<'b> UpdateWriter<'b> {
         next_hop: NextHop,
         prefixes: impl IntoIterator<Item = (PathId, K)>,
     ) -> Result<Packed, PackError> {
-        let mut hop = [0; 32];
-        let hop_len = next_hop.write(&mut hop);
+        self.announce_labelled(attrs, next_hop, None, prefixes)
+    }
+
+    /// Prefixes in MP_REACH_NLRI with the label they have in common, which counts where the family has labels
+    /// ([`NlriKey::LABELLED`]). `attrs` are encoded ([`crate::attr::encode()`]), without NEXT_HOP.
+    ///
+    /// # Errors
+    /// The attributes leave no room for a prefix; nothing has been written.
+    pub fn announce_labelled<K: NlriKey>(
+        &mut self,
+        attrs: &[u8],
+        next_hop: NextHop,
+        label: Option<Label>,
+        prefixes: impl IntoIterator<Item = (PathId, K)>,
+    ) -> Result<Packed, PackError> {
+        let mut hop = [0; NextHop::LONGEST];
+        let hop_len = next_hop.write(K::FAMILY, &mut hop);
         let hop = hop.get(..hop_len).unwrap_or_default();
         self.fits::<K>(MP_HEAD + 5 + hop_len + attrs.len())?;
         // MP_REACH_NLRI must come first and is the part that grows, so the other attributes are put behind
         // the prefixes.
-        Ok(self.fill(prefixes, |message| {
+        Ok(self.fill(label, prefixes, |message| {
             message.out.put_u16(0);
             message.out.put_u16(0);
             let value = message.put_mp_head(code::MP_REACH_NLRI, K::FAMILY);
@@ -135,7 +151,7 @@ impl<'b> UpdateWriter<'b> {
         while prefixes.peek().is_some() {
             let mut message = Draft::begin(self.out, self.options, 2);
             message.out.put_u16(0);
-            packed.prefixes += message.put_prefixes(&mut prefixes);
+            packed.prefixes += message.put_prefixes(None, &mut prefixes);
             let length = message.out.len() - message.start - HEADER_LEN - 2;
             message.patch(HEADER_LEN, length);
             message.out.put_u16(0);
@@ -147,7 +163,7 @@ impl<'b> UpdateWriter<'b> {
 
     /// Withdraws prefixes in MP_UNREACH_NLRI.
     pub fn withdraw_mp<K: NlriKey>(&mut self, prefixes: impl IntoIterator<Item = (PathId, K)>) -> Packed {
-        self.fill(prefixes, |message| {
+        self.fill(None, prefixes, |message| {
             message.out.put_u16(0);
             message.out.put_u16(0);
             Some((message.put_mp_head(code::MP_UNREACH_NLRI, K::FAMILY), &[][..]))
@@ -161,7 +177,11 @@ impl<'b> UpdateWriter<'b> {
                 put_header(self.out, MessageType::Update, 4);
                 self.out.put_u32(0);
             }
-            Family::Ipv6Unicast => {
+            Family::Ipv6Unicast
+            | Family::Ipv4Vpn
+            | Family::Ipv6Vpn
+            | Family::Ipv4SrPolicy
+            | Family::Ipv6SrPolicy => {
                 put_header(self.out, MessageType::Update, 10);
                 self.out.put_slice(&[0, 0, 0, 6, AttrFlags::OPTIONAL.0, code::MP_UNREACH_NLRI, 3]);
                 self.out.put_u16(family.afi());
@@ -184,6 +204,7 @@ impl<'b> UpdateWriter<'b> {
     /// stand inside an attribute, where its value begins and which attributes follow it.
     fn fill<'t, K: NlriKey>(
         &mut self,
+        label: Option<Label>,
         prefixes: impl IntoIterator<Item = (PathId, K)>,
         head: impl Fn(&mut Draft<'_>) -> Option<(usize, &'t [u8])>,
     ) -> Packed {
@@ -195,7 +216,7 @@ impl<'b> UpdateWriter<'b> {
             if let Some((_, behind)) = inside {
                 message.limit -= behind.len();
             }
-            packed.prefixes += message.put_prefixes(&mut prefixes);
+            packed.prefixes += message.put_prefixes(label, &mut prefixes);
             if let Some((value, behind)) = inside {
                 let length = message.out.len() - message.start - value;
                 message.patch(value - 2, length);
@@ -242,6 +263,7 @@ impl<'b> Draft<'b> {
     /// Writes prefixes until none is left or the next one might not fit; at least one.
     fn put_prefixes<K: NlriKey>(
         &mut self,
+        label: Option<Label>,
         prefixes: &mut std::iter::Peekable<impl Iterator<Item = (PathId, K)>>,
     ) -> usize {
         let mut octets = [0; 32];
@@ -253,7 +275,7 @@ impl<'b> Draft<'b> {
             if path_ids {
                 self.out.put_u32(id.0);
             }
-            let len = key.write(&mut octets);
+            let len = key.write(label, &mut octets);
             self.out.put_slice(octets.get(..len).unwrap_or_default());
             count += 1;
         }

@@ -6,8 +6,9 @@
 mod bgp;
 mod vectors;
 
-/// External, internal, 2-octet AS numbers with IPv4 alone, path identifiers for IPv4 alone and for both families.
-const SESSIONS: [u8; 5] = [3, 1, 2 | 16, 7 | 16, 7];
+/// External, internal, 2-octet AS numbers with IPv4 alone, path identifiers for IPv4 alone and for both families; every
+/// family, without and with path identifiers.
+const SESSIONS: [u8; 7] = [3, 1, 2 | 16, 7 | 16, 7, 3 | 32, 7 | 32];
 
 fn golden() -> Vec<Vec<u8>> {
     ["carried.txt", "field-faults.txt", "session.txt", "sent.txt"]

@@ -38,7 +38,7 @@ pub(crate) struct BgpHandler {
 
 impl BgpHandler {
     fn pool_sets(&self, fx: &mut Effects) {
-        for of in Family::ALL {
+        for of in Family::UNICAST {
             for (prefix, forbids) in [("pools", false), ("no-export", true)] {
                 let members = self
                     .pools
@@ -51,7 +51,8 @@ impl BgpHandler {
     }
 
     fn change(&mut self, change: &RibChange, fx: &mut Effects) {
-        let key = RouteKey { table: TableId::MAIN, prefix: IpNet::from(change.nlri) };
+        let Some(prefix) = change.nlri.unicast() else { return };
+        let key = RouteKey { table: TableId::MAIN, prefix };
         let reached = change.best.is_some() && !change.local;
         let hops = if reached { self.hops(&change.hops) } else { Arc::from([]) };
         match &mut self.replay {
@@ -132,7 +133,7 @@ fn export_policy() -> PolicyDef {
         ("pools", Flow::Accept),
     ];
     let statements = rules.into_iter().flat_map(|(set, then)| {
-        Family::ALL.map(|of| StatementDef {
+        Family::UNICAST.map(|of| StatementDef {
             when: vec![Condition::PrefixSet(set_name(set, of))],
             apply: Vec::new(),
             then,
@@ -142,10 +143,7 @@ fn export_policy() -> PolicyDef {
 }
 
 fn set_name(prefix: &str, of: Family) -> SetName {
-    SetName::new(&match of {
-        Family::Ipv4Unicast => format!("{prefix}-v4"),
-        Family::Ipv6Unicast => format!("{prefix}-v6"),
-    })
+    SetName::new(&format!("{prefix}-{}", if of.is_ipv4() { "v4" } else { "v6" }))
 }
 
 /// The set of own blocks, which are announced.

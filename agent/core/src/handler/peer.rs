@@ -65,8 +65,8 @@ impl Cluster {
     fn enabled(&self, family: Family) -> bool {
         match self.mode {
             BgpMode::DualStack => true,
-            BgpMode::V4Only => family == Family::Ipv4Unicast,
-            BgpMode::V6Only => family == Family::Ipv6Unicast,
+            BgpMode::V4Only => family.is_ipv4(),
+            BgpMode::V6Only => !family.is_ipv4(),
         }
     }
 

@@ -59,7 +59,7 @@ impl RoutingHandler {
     /// Says what the events since the last call come to.
     pub(crate) fn tell(&mut self, fx: &mut Effects) {
         if std::mem::take(&mut self.stale) {
-            for of in Family::ALL {
+            for of in Family::UNICAST {
                 self.announce(of, fx);
             }
             self.report(fx);
@@ -122,7 +122,7 @@ impl RoutingHandler {
     }
 
     fn report(&self, fx: &mut Effects) {
-        let conditions = Family::ALL.into_iter().filter_map(|of| {
+        let conditions = Family::UNICAST.into_iter().filter_map(|of| {
             let waiting: Vec<String> = self
                 .addresses
                 .iter()
@@ -161,7 +161,7 @@ impl Handler<Change<AffinityName, Affinity>> for RoutingHandler {
             Change::Resync(all) => {
                 // The sets exist from now on, also where no block is ours.
                 if self.rows.is_empty() && self.announced.is_empty() {
-                    for of in Family::ALL {
+                    for of in Family::UNICAST {
                         fx.bgp.push(BgpEdit::Put(block_set(of, &[])));
                         fx.bgp.push(BgpEdit::Put(host_set(of, &[])));
                     }

@@ -31,10 +31,7 @@ impl Node {
     /// The BGP address of a family with its subnet's length; CrossSubnet decides by it.
     #[must_use]
     pub fn subnet(&self, family: Family) -> Option<IpNet> {
-        match family {
-            Family::Ipv4Unicast => self.ipv4.map(IpNet::V4),
-            Family::Ipv6Unicast => self.ipv6.map(IpNet::V6),
-        }
+        if family.is_ipv4() { self.ipv4.map(IpNet::V4) } else { self.ipv6.map(IpNet::V6) }
     }
 
     /// Both addresses that exist.

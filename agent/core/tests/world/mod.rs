@@ -172,7 +172,7 @@ impl World {
     }
 
     pub fn converge(&mut self) {
-        for family in Family::ALL {
+        for family in Family::UNICAST {
             self.event(Event::Rib(RibEvent::Converged(family)));
         }
     }

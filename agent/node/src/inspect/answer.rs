@@ -55,6 +55,10 @@ fn afi_safi(family: Family) -> (&'static str, &'static str) {
     match family {
         Family::Ipv4Unicast => ("ipv4", "unicast"),
         Family::Ipv6Unicast => ("ipv6", "unicast"),
+        Family::Ipv4Vpn => ("ipv4", "mpls_vpn"),
+        Family::Ipv6Vpn => ("ipv6", "mpls_vpn"),
+        Family::Ipv4SrPolicy => ("ipv4", "sr_policy"),
+        Family::Ipv6SrPolicy => ("ipv6", "sr_policy"),
     }
 }
 

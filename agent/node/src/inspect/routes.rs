@@ -11,6 +11,7 @@ use bgp_core::peer_key::PeerKey;
 use bgp_core::query::{RouteQuery, RouteTable};
 use bgp_core::{Asn, Family, Nlri};
 use bgp_net::{Handle, Stopped};
+use bgp_wire::NlriParseError;
 use bytes::Bytes;
 use http_body_util::channel::{Channel, Sender};
 use hyper::{Response, StatusCode};
@@ -62,7 +63,7 @@ pub(super) async fn answer(speaker: &Handle, query: &str) -> Response<Body> {
 impl Question {
     fn parse(query: &str) -> Result<Self, String> {
         let mut question = Self::default();
-        let mut family = None;
+        let (mut family, mut prefix) = (None, None);
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             let value = decode(value);
@@ -83,7 +84,7 @@ impl Question {
                     };
                 }
                 "family" => family = Some(value.into_owned()),
-                "prefix" => question.prefix = Some(value.parse().map_err(|error| format!("{error}"))?),
+                "prefix" => prefix = Some(value),
                 "neighbor" => question.neighbor = Some(value.into_owned()),
                 _ => {
                     return Err(format!(
@@ -92,15 +93,19 @@ impl Question {
                 }
             }
         }
-        question.families = match (family.as_deref(), &question.prefix) {
+        let in_words = |error: NlriParseError| error.to_string();
+        question.families = match (family.as_deref(), prefix) {
             (None, None) => vec![Family::Ipv4Unicast],
             (Some("all"), None) => Family::ALL.to_vec(),
-            (None | Some("all"), Some(prefix)) => vec![prefix.family()],
+            (None | Some("all"), Some(prefix)) => {
+                let prefix: Nlri = prefix.parse().map_err(in_words)?;
+                question.prefix = Some(prefix);
+                vec![prefix.family()]
+            }
             (Some(name), prefix) => {
                 let family: Family = name.parse().map_err(|error| format!("{error}"))?;
-                if let Some(prefix) = prefix.filter(|prefix| prefix.family() != family) {
-                    return Err(format!("{prefix} is not of family {family}"));
-                }
+                question.prefix =
+                    prefix.map(|prefix| Nlri::parse_as(family, &prefix)).transpose().map_err(in_words)?;
                 vec![family]
             }
         };
@@ -202,6 +207,11 @@ mod tests {
         assert_eq!(parse("family=all").families, Family::ALL);
         assert_eq!(parse("prefix=2001:db8::/32").families, [Family::Ipv6Unicast]);
         assert_eq!(parse("family=all&prefix=10.0.0.0/8").families, [Family::Ipv4Unicast]);
+        // What reads like an IPv6 prefix is one, unless the family says otherwise.
+        assert_eq!(parse("prefix=1:2:3::/48").families, [Family::Ipv6Unicast]);
+        let vpn = parse("family=ipv6-vpn&prefix=1:2:3::/48");
+        assert_eq!(vpn.prefix.unwrap().prefix().unwrap().to_string(), "3::/48");
+        assert_eq!(parse("prefix=65000:1:10.0.0.0/8").families, [Family::Ipv4Vpn]);
         let question = parse("table=adj-rib-out&neighbor=fe80::1%252&family=&prefix=");
         assert_eq!((question.table, question.neighbor.as_deref()), (Table::AdjRibOut, Some("fe80::1%2")));
     }
@@ -210,7 +220,11 @@ mod tests {
     fn bad_questions_are_answered_in_words() {
         let cases = [
             ("table=fib", "no table \"fib\": there are loc-rib, adj-rib-in and adj-rib-out"),
-            ("family=ipv5", "unknown address family \"ipv5\" (known: ipv4-unicast, ipv6-unicast)"),
+            (
+                "family=ipv5",
+                "unknown address family \"ipv5\" (known: ipv4-unicast, ipv6-unicast, ipv4-vpn, ipv6-vpn, ipv4-srpolicy, ipv6-srpolicy)",
+            ),
+            ("family=ipv4-vpn&prefix=10.0.0.0/8", "10.0.0.0/8 is not of family ipv4-vpn"),
             ("prefix=10.0.0.1/8", "10.0.0.1/8 has host bits set, did you mean 10.0.0.0/8?"),
             ("family=ipv6-unicast&prefix=10.0.0.0/8", "10.0.0.0/8 is not of family ipv6-unicast"),
             ("neighbor=192.0.2.1", "loc-rib belongs to no neighbor: ask for adj-rib-in or adj-rib-out"),

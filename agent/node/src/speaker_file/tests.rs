@@ -72,7 +72,7 @@ fn the_whole_file() {
     expected.passive = true;
     expected.local_address = Some("192.0.2.1".parse().unwrap());
     expected.local_asn = Some(Asn(65100));
-    expected.families = FamilySet::ALL;
+    expected.families = FamilySet::UNICAST;
     expected.extended_messages = false;
     expected.extended_next_hop = true;
     expected.add_path = AddPath { receive: true, send: NonZeroU8::new(4) };

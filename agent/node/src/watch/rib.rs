@@ -17,7 +17,7 @@ impl RibWatcher {
     /// # Errors
     /// The speaker has stopped.
     pub(crate) async fn new(speaker: &Handle) -> Result<Self, Stopped> {
-        Ok(Self(speaker.subscribe(FamilySet::ALL).await?))
+        Ok(Self(speaker.subscribe(FamilySet::UNICAST).await?))
     }
 
     /// Wait for changes, in order and merged per prefix. Nothing is lost when the future is dropped.

@@ -135,11 +135,10 @@ impl Group {
                 continue;
             };
             cx.stats.exports += 1;
-            let next_hop = forms
-                .form(key.form)
-                .and_then(|form| write_section(&self.key, form, cx.attrs.set(attr), section));
-            let written =
-                next_hop.map(|hop| K::announce(&mut writer, &section.bytes, hop, queue.prefixes(n)));
+            let set = cx.attrs.set(attr);
+            let next_hop = forms.form(key.form).and_then(|form| write_section(&self.key, form, set, section));
+            let written = next_hop
+                .map(|hop| K::announce(&mut writer, &section.bytes, hop, set.label(), queue.prefixes(n)));
             if let Some(Ok(count)) = written {
                 messages += count;
                 continue;

@@ -248,7 +248,15 @@ pub(crate) fn write_section(
         group.rules.write(canonical, form.learned, med, None, four_octet);
         let own_field = match (group.rules.family, next_hop) {
             (Family::Ipv4Unicast, NextHop::V4(address)) => Some(address),
-            (Family::Ipv4Unicast | Family::Ipv6Unicast, _) => None,
+            (
+                Family::Ipv4Unicast
+                | Family::Ipv6Unicast
+                | Family::Ipv4Vpn
+                | Family::Ipv6Vpn
+                | Family::Ipv4SrPolicy
+                | Family::Ipv6SrPolicy,
+                _,
+            ) => None,
         };
         encode(Canonical(four_octet), own_field, false, bytes);
     }

@@ -78,15 +78,17 @@ impl Rules {
     /// `own` says that policy wants our own address.
     pub(crate) fn next_hop(&self, learned: Learned, own: bool, current: Option<NextHop>) -> Option<NextHop> {
         let keeps = match self.next_hop {
-            NextHopMode::Default => !self.external || learned == Learned::Local,
+            NextHopMode::Default => !self.external || learned == Learned::Local || self.family.is_labelled(),
             NextHopMode::SelfAddress => false,
             NextHopMode::Keep => true,
         };
         let told = if keeps && !own { current.or(self.own) } else { self.own };
         told.filter(|next_hop| match (self.family, next_hop) {
-            (Family::Ipv4Unicast, NextHop::V4(_)) | (Family::Ipv6Unicast, NextHop::V6 { .. }) => true,
-            (Family::Ipv4Unicast, NextHop::V6 { .. }) => self.extended_next_hop,
-            (Family::Ipv6Unicast, NextHop::V4(_)) => false,
+            (Family::Ipv4Unicast | Family::Ipv4Vpn, NextHop::V4(_))
+            | (Family::Ipv6Unicast | Family::Ipv6Vpn, NextHop::V6 { .. })
+            | (Family::Ipv4SrPolicy | Family::Ipv6SrPolicy, _) => true,
+            (Family::Ipv4Unicast | Family::Ipv4Vpn, NextHop::V6 { .. }) => self.extended_next_hop,
+            (Family::Ipv6Unicast | Family::Ipv6Vpn, NextHop::V4(_)) => false,
         })
     }
 

@@ -158,14 +158,15 @@ impl PrefixSet {
         set
     }
 
-    /// Whether the set holds this prefix.
+    /// Whether the set holds this prefix, or the prefix that this is in some VPN. What is no prefix is in no set.
     #[must_use]
     pub fn contains(&self, nlri: &Nlri) -> bool {
-        let trie = match nlri {
-            Nlri::V4(_) => &self.v4,
-            Nlri::V6(_) => &self.v6,
+        let Some(net) = nlri.prefix() else { return false };
+        let trie = match net {
+            IpNet::V4(_) => &self.v4,
+            IpNet::V6(_) => &self.v6,
         };
-        let wanted = Bits::from(IpNet::from(*nlri));
+        let wanted = Bits::from(net);
         let fits = |&(min, max): &(u8, u8)| (min..=max).contains(&wanted.len());
         trie.covering(wanted).any(|(_, lengths)| lengths.iter().any(fits))
     }

@@ -1,7 +1,8 @@
 //! Attribute sets, each stored once.
 //!
 //! A set is the canonical bytes of `bgp-wire` (everything but the next hop and the prefixes), the facts that the
-//! decision needs, and the next hop. Equal sets have equal numbers, so equality is a comparison of integers. Sets are
+//! decision needs, the next hop, and the label in a family that has them: so a path needs no room for a label, and sets
+//! that differ in it alone share their bytes. Equal sets have equal numbers, so equality is a comparison of integers. Sets are
 //! counted: what holds an [`AttrId`] beyond the call that gave it must [`AttrStore::retain`] it, and a set that nobody
 //! holds is freed at once.
 //!
@@ -16,7 +17,7 @@ use std::sync::Arc;
 
 use bgp_wire::attr::{AttrFacts, Canonical, DecodeCtx};
 use bgp_wire::update::AttrKey;
-use bgp_wire::{AttrFault, NextHop, UpdateView, WireError};
+use bgp_wire::{AttrFault, Label, NextHop, UpdateView, WireError};
 use foldhash::quality::FixedState;
 
 use super::index::Index;
@@ -53,13 +54,20 @@ pub struct AttrSet {
     bytes: Arc<[u8]>,
     facts: AttrFacts,
     next_hop: Option<NextHop>,
+    label: Option<Label>,
 }
 
 impl AttrSet {
     /// A set outside any store. `canonical` must be in canonical form, and `facts` its facts.
     #[must_use]
     pub fn new(canonical: &[u8], next_hop: Option<NextHop>, facts: AttrFacts) -> Self {
-        Self { bytes: canonical.into(), facts, next_hop }
+        Self { bytes: canonical.into(), facts, next_hop, label: None }
+    }
+
+    /// The same with this label.
+    #[must_use]
+    pub fn with_label(self, label: Option<Label>) -> Self {
+        Self { label, ..self }
     }
 
     /// The octets of the attributes in canonical form.
@@ -84,6 +92,12 @@ impl AttrSet {
     #[must_use]
     pub const fn next_hop(&self) -> Option<NextHop> {
         self.next_hop
+    }
+
+    /// The label by which the next hop knows the prefix, in a family that has labels.
+    #[must_use]
+    pub const fn label(&self) -> Option<Label> {
+        self.label
     }
 }
 
@@ -173,18 +187,50 @@ impl AttrStore {
         next_hop: Option<NextHop>,
         facts: impl FnOnce() -> AttrFacts,
     ) -> AttrId {
-        let hash = self.hasher.hash_one((canonical, next_hop));
+        self.intern_labelled(canonical, next_hop, None, facts)
+    }
+
+    /// The same for a set with a label.
+    pub fn intern_labelled(
+        &mut self,
+        canonical: &[u8],
+        next_hop: Option<NextHop>,
+        label: Option<Label>,
+        facts: impl FnOnce() -> AttrFacts,
+    ) -> AttrId {
+        self.intern_parts(canonical, next_hop, label, || (canonical.into(), facts()))
+    }
+
+    /// The number of the same set with this label, with one reference for the caller.
+    pub fn relabel(&mut self, id: AttrId, label: Option<Label>) -> AttrId {
+        let AttrSet { bytes, facts, next_hop, .. } = self.set(id).clone();
+        self.intern_parts(&Arc::clone(&bytes), next_hop, label, || (bytes, facts))
+    }
+
+    fn intern_parts(
+        &mut self,
+        canonical: &[u8],
+        next_hop: Option<NextHop>,
+        label: Option<Label>,
+        parts: impl FnOnce() -> (Arc<[u8]>, AttrFacts),
+    ) -> AttrId {
+        let hash = match label {
+            None => self.hasher.hash_one((canonical, next_hop)),
+            Some(label) => self.hasher.hash_one((canonical, next_hop, label)),
+        };
         let slots = &self.slots;
         let found = self.index.find(hash, |at| {
             let slot = &slots[at as usize];
-            slot.hash == hash
-                && slot.set.as_ref().is_some_and(|set| *set.bytes == *canonical && set.next_hop == next_hop)
+            let same =
+                |set: &AttrSet| *set.bytes == *canonical && set.next_hop == next_hop && set.label == label;
+            slot.hash == hash && slot.set.as_ref().is_some_and(same)
         });
         if let Some(at) = found {
             self.slots[at as usize].refs += 1;
             return AttrId::from_index(at);
         }
-        let set = AttrSet { bytes: canonical.into(), facts: facts(), next_hop };
+        let (bytes, facts) = parts();
+        let set = AttrSet { bytes, facts, next_hop, label };
         let hop = self.next_hops.intern(next_hop);
         let at = if let Some(at) = self.free.checked_sub(1) {
             self.free = self.slots[at as usize].refs;

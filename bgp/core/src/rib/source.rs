@@ -387,7 +387,7 @@ mod tests {
         let second = sources.epoch(source, V4);
         assert_eq!(second, sources.epoch(source, V6));
         assert!(sources.is_stale(&path(first), V4) && !sources.is_stale(&path(second), V4));
-        sources.peer_lost(PeerIx(0), FamilySet::ALL, FamilySet::EMPTY);
+        sources.peer_lost(PeerIx(0), FamilySet::UNICAST, FamilySet::EMPTY);
         assert!(!sources.is_valid(source, V4, first), "stale a second time");
         assert!(sources.is_valid(source, V4, second) && sources.is_valid(source, V6, second));
         sources.stale_gone(PeerIx(0), V4);
@@ -408,7 +408,7 @@ mod tests {
         assert!(!sources.is_stale(&after, V4));
         assert!(sources.is_valid(source, V4, before.epoch));
         // The session ends in the middle of it: what was not said again goes, all else is kept.
-        sources.peer_lost(PeerIx(0), FamilySet::ALL, FamilySet::EMPTY);
+        sources.peer_lost(PeerIx(0), FamilySet::UNICAST, FamilySet::EMPTY);
         assert!(!sources.is_valid(source, V4, before.epoch) && sources.is_valid(source, V4, after.epoch));
         assert!(sources.is_valid(source, V6, other.epoch) && sources.is_stale(&other, V6));
         sources.stale_gone(PeerIx(0), V6);

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use bgp_wire::attr::Canonical;
-use bgp_wire::{Capability, Family, Ipv4Prefix, Ipv6Prefix, NextHop, Nlri, Open, PathId};
+use bgp_wire::{Capability, Family, NextHop, Nlri, Open, PathId};
 
 use super::family::FamilyRib;
 use super::neighbour::Neighbour;
+use super::ribs::for_rib;
 use super::state::{Shared, Speaker};
 use crate::command::PeerConfig;
 use crate::egress::{ExportKey, Form, Told, canonical_form};
@@ -69,12 +70,10 @@ impl Speaker {
             from: cursor.unwrap_or_default().0,
             limit,
         };
-        let Self { v4, v6, shared, .. } = self;
-        Ok(match (query.family, query.prefix) {
-            (Family::Ipv4Unicast, Some(Nlri::V4(net))) => page.one(v4, Ipv4Prefix::from(net), shared),
-            (Family::Ipv6Unicast, Some(Nlri::V6(net))) => page.one(v6, Ipv6Prefix::from(net), shared),
-            (Family::Ipv4Unicast, _) => page.read(v4, shared),
-            (Family::Ipv6Unicast, _) => page.read(v6, shared),
+        let Self { ribs, shared, .. } = self;
+        Ok(match query.prefix {
+            Some(nlri) => for_rib!(ribs, query.family, rib => page.one(rib, nlri, shared)),
+            None => for_rib!(ribs, query.family, rib => page.read(rib, shared)),
         })
     }
 
@@ -88,9 +87,13 @@ impl Speaker {
     #[must_use]
     pub fn sizes(&self) -> TableSizes {
         TableSizes {
-            destinations: [self.v4.table.len() as u64, self.v6.table.len() as u64],
+            destinations: Family::ALL
+                .map(|family| for_rib!(&self.ribs, family, rib => rib.table.len() as u64)),
             attribute_sets: self.shared.attrs.len() as u64,
-            update_groups: (self.v4.group_count() + self.v6.group_count()) as u64,
+            update_groups: Family::ALL
+                .map(|family| for_rib!(&self.ribs, family, rib => rib.group_count() as u64))
+                .iter()
+                .sum(),
         }
     }
 
@@ -155,10 +158,7 @@ impl Speaker {
 
     fn family_status(&self, peer: PeerIx, neighbour: &Neighbour, family: Family) -> FamilyStatus {
         let state = &neighbour.families[family.index()];
-        let group = state.group.and_then(|group| match family {
-            Family::Ipv4Unicast => self.v4.group(group),
-            Family::Ipv6Unicast => self.v6.group(group),
-        });
+        let group = state.group.and_then(|group| for_rib!(&self.ribs, family, rib => rib.group(group)));
         let agreed = neighbour.up.as_ref().map(|up| &up.negotiated);
         FamilyStatus {
             family,
@@ -213,8 +213,8 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    fn one<K: ExportKey>(&self, rib: &mut FamilyRib<K>, prefix: K, shared: &mut Shared) -> RoutePage {
-        let dest = rib.table.find(prefix);
+    fn one<K: ExportKey>(&self, rib: &mut FamilyRib<K>, nlri: Nlri, shared: &mut Shared) -> RoutePage {
+        let dest = K::of(nlri).and_then(|key| rib.table.find(key));
         RoutePage {
             routes: dest.and_then(|dest| self.entry(rib, dest, shared)).into_iter().collect(),
             next: None,
@@ -305,8 +305,9 @@ impl Page<'_> {
         (path_id, told, form): &(Option<PathId>, Told, Form),
         shared: &Shared,
     ) -> Option<PathEntry> {
-        let (octets, next_hop): (Vec<u8>, NextHop) =
-            canonical_form(rib.group(group)?.key(), form, shared.attrs.set(told.attr))?;
+        let set = shared.attrs.set(told.attr);
+        let label = set.label();
+        let (octets, next_hop): (Vec<u8>, NextHop) = canonical_form(rib.group(group)?.key(), form, set)?;
         let same = |path: &&Path| {
             path.post() == Some(told.attr)
                 && shared.sources.peer(path.source()) == told.origin.peer()
@@ -318,7 +319,7 @@ impl Page<'_> {
         Some(PathEntry {
             source: self.source(told.origin.peer()).map(|(key, _)| key),
             path_id: *path_id,
-            attrs: AttrSet::new(&octets, Some(next_hop), Canonical(&octets).facts()),
+            attrs: AttrSet::new(&octets, Some(next_hop), Canonical(&octets).facts()).with_label(label),
             next_hop: Some(next_hop),
             // Where one path is told it is the best one, though it may not be that any more at this moment.
             best: path_id.is_none() || best.is_some() && path.map(Path::source) == best,

@@ -3,12 +3,13 @@
 use std::net::IpAddr;
 
 use bgp_wire::attr::{Builder, Canonical, Community, LargeCommunity, Origin};
-use bgp_wire::{Asn, Family, Ipv4Prefix, Ipv6Prefix, NextHop, Nlri, RouterId};
+use bgp_wire::{Asn, Family, NextHop, Nlri, RouterId};
 use ipnet::IpNet;
 
 use super::Output;
 use super::neighbour::Neighbour;
 use super::policies::Members;
+use super::ribs::for_rib;
 use super::state::{Speaker, for_family};
 use crate::command::{Applied, Audience, Clear, Command, Origination, PeerConfig, Policy, Refusal, StopMode};
 use crate::outbox::Outbox;
@@ -232,8 +233,9 @@ impl Speaker {
             neighbour.gone = true;
         }
         // What is left of it goes when a review has passed over every table.
-        self.v4.review.begin();
-        self.v6.review.begin();
+        for family in Family::ALL {
+            for_family!(self, family, rib => rib.review.begin());
+        }
         self.review_convergence(now);
         Applied::Applied
     }
@@ -388,11 +390,11 @@ impl Speaker {
 /// Own routes.
 impl Speaker {
     fn put_origination(&mut self, now: Instant, nlri: Nlri, new: Origination) -> Result<Applied, Refusal> {
-        let next_hop = new.next_hop.map(NextHop::from);
-        if let Some(hop) = next_hop
-            && (!hop.is_host() || hop.address().is_ipv4() != (nlri.family() == Family::Ipv4Unicast))
-        {
-            return Err(Refusal::NextHop(hop.address()));
+        let next_hop = check_next_hop(nlri.family(), new.next_hop)?;
+        match (nlri.family().is_labelled(), new.label) {
+            (true, None) => return Err(Refusal::NoLabel(nlri)),
+            (false, Some(_)) => return Err(Refusal::Label(nlri)),
+            (true, Some(_)) | (false, None) => {}
         }
         let octets = own_attributes(&new);
         if octets.len() > LONGEST_OWN {
@@ -403,7 +405,8 @@ impl Speaker {
             return Ok(Applied::Unchanged);
         }
         let other_audience = known.as_ref().is_some_and(|known| known.audience != new.audience);
-        let attrs = self.shared.attrs.intern(&octets, next_hop, || Canonical(&octets).facts());
+        let facts = || Canonical(&octets).facts();
+        let attrs = self.shared.attrs.intern_labelled(&octets, next_hop, new.label, facts);
         let audience = new.audience.clone();
         if other_audience {
             // Its attributes may be the same, so that nobody would look at it again.
@@ -426,19 +429,13 @@ impl Speaker {
     }
 
     fn origination(&self, nlri: Nlri) -> Option<Origination> {
-        match nlri {
-            Nlri::V4(net) => self.v4.originations.get(&Ipv4Prefix::from(net)).cloned(),
-            Nlri::V6(net) => self.v6.originations.get(&Ipv6Prefix::from(net)).cloned(),
-        }
+        for_rib!(&self.ribs, nlri.family(), rib => rib.origination(nlri).cloned())
     }
 
     fn set_origination(&mut self, now: Instant, nlri: Nlri, to: Option<(Origination, crate::rib::AttrId)>) {
         let (origination, attrs) = to.unzip();
         let (shared, now) = (&mut self.shared, now.as_secs());
-        match nlri {
-            Nlri::V4(net) => self.v4.originate(net.into(), origination, attrs, now, shared),
-            Nlri::V6(net) => self.v6.originate(net.into(), origination, attrs, now, shared),
-        }
+        for_family!(self, nlri.family(), rib => rib.originate(nlri, origination, attrs, now, shared));
     }
 
     /// Counts the neighbours that an audience names. Who is named by any origination has update groups of its own.
@@ -457,6 +454,21 @@ impl Speaker {
     }
 }
 
+/// The next hop of an own route, as its family has it.
+fn check_next_hop(family: Family, next_hop: Option<IpAddr>) -> Result<Option<NextHop>, Refusal> {
+    let Some(address) = next_hop else { return Ok(None) };
+    let next_hop = match (family, address) {
+        (Family::Ipv4Unicast | Family::Ipv4Vpn, IpAddr::V4(_))
+        | (Family::Ipv6Unicast | Family::Ipv6Vpn, IpAddr::V6(_))
+        | (Family::Ipv4SrPolicy | Family::Ipv6SrPolicy, _) => Some(NextHop::from(address)),
+        // RFC 4659 section 3.2.1.2.
+        (Family::Ipv6Vpn, IpAddr::V4(address)) => Some(address.to_ipv6_mapped().into()),
+        (Family::Ipv4Unicast | Family::Ipv4Vpn, IpAddr::V6(_)) | (Family::Ipv6Unicast, IpAddr::V4(_)) => None,
+    };
+    let host = NextHop::from(address).is_host();
+    next_hop.filter(|_| host).map(Some).ok_or(Refusal::NextHop(address))
+}
+
 /// The canonical attributes of an own route.
 fn own_attributes(origination: &Origination) -> Vec<u8> {
     let mut builder = Builder::new(Origin::Igp);
@@ -466,6 +478,7 @@ fn own_attributes(origination: &Origination) -> Vec<u8> {
         .add_communities(origination.communities.iter().copied().map(Community));
     let large = origination.large_communities.iter();
     builder.add_large_communities(large.map(|&(global, one, two)| LargeCommunity::new(global, one, two)));
+    builder.add_ext_communities(origination.ext_communities.iter().copied());
     builder.build()
 }
 
@@ -530,7 +543,8 @@ impl Speaker {
     }
 
     fn compare_next_hops(&mut self, generation: u64) {
-        self.v4.review.begin_costs(generation);
-        self.v6.review.begin_costs(generation);
+        for family in Family::ALL {
+            for_family!(self, family, rib => rib.review.begin_costs(generation));
+        }
     }
 }

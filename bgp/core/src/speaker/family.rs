@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use bgp_wire::attr::{Canonical, Community, FactFlags};
-use bgp_wire::{Asn, PathId, RouterId};
+use bgp_wire::{Asn, Label, Nlri, PathId, Prefixes, RouterId};
 use smallvec::SmallVec;
 
 use super::neighbour::FamilyState;
@@ -101,18 +101,26 @@ impl<K: ExportKey> FamilyRib<K> {
 
 /// Paths come in.
 impl<K: ExportKey> FamilyRib<K> {
-    /// Prefixes are announced with attributes `pre`.
+    /// Prefixes are announced with attributes `pre`, and with labels beside them where the family has them.
     pub(super) fn announce(
         &mut self,
-        prefixes: impl Iterator<Item = (PathId, K)>,
+        mut prefixes: Prefixes<'_, K>,
         pre: AttrId,
         arrival: &Arrival<'_>,
         state: &mut FamilyState,
         shared: &mut Shared,
     ) {
         let mut verdicts = Verdicts::new(pre, arrival, false, shared);
-        self.in_blocks(prefixes, |table, id, prefix| {
+        let mut current = None;
+        let prefixes = std::iter::from_fn(|| prefixes.next_labelled());
+        self.in_blocks(prefixes, |table, id, prefix, label| {
             shared.stats.prefixes_announced += 1;
+            if K::LABELLED && label != current {
+                current = label;
+                let labelled = Verdicts::labelled(pre, label, arrival, shared);
+                std::mem::replace(&mut verdicts, labelled).release(shared);
+            }
+            let pre = verdicts.pre;
             let source = match id {
                 PathId::NONE => Some(arrival.source),
                 id if is_one_too_many(table, arrival.peer, id, prefix, shared) => {
@@ -150,7 +158,8 @@ impl<K: ExportKey> FamilyRib<K> {
         state: &mut FamilyState,
         shared: &mut Shared,
     ) {
-        self.in_blocks(prefixes, |table, id, prefix| {
+        let prefixes = prefixes.map(|(id, prefix)| (id, prefix, None));
+        self.in_blocks(prefixes, |table, id, prefix, _| {
             shared.stats.prefixes_withdrawn += 1;
             let source = match id {
                 PathId::NONE => Some(arrival.source),
@@ -171,33 +180,39 @@ impl<K: ExportKey> FamilyRib<K> {
     #[inline]
     fn in_blocks(
         &mut self,
-        mut prefixes: impl Iterator<Item = (PathId, K)>,
-        mut each: impl FnMut(&mut Table<K>, PathId, K),
+        mut prefixes: impl Iterator<Item = (PathId, K, Option<Label>)>,
+        mut each: impl FnMut(&mut Table<K>, PathId, K, Option<Label>),
     ) {
-        let mut block: SmallVec<[(PathId, K); AT_ONCE]> = SmallVec::new();
+        let mut block: SmallVec<[(PathId, K, Option<Label>); AT_ONCE]> = SmallVec::new();
         loop {
             block.clear();
             block.extend(prefixes.by_ref().take(AT_ONCE));
             match block.as_slice() {
                 [] => return,
                 [_] => {}
-                several => self.table.prefetch(several.iter().map(|(_, prefix)| *prefix)),
+                several => self.table.prefetch(several.iter().map(|(_, prefix, _)| *prefix)),
             }
-            for &(id, prefix) in &block {
-                each(&mut self.table, id, prefix);
+            for &(id, prefix, label) in &block {
+                each(&mut self.table, id, prefix, label);
             }
         }
     }
 
-    /// A prefix is originated here, or was and is so no more.
+    /// What is originated here under this key, which must be one of this family.
+    pub(super) fn origination(&self, nlri: Nlri) -> Option<&Origination> {
+        self.originations.get(&K::of(nlri)?)
+    }
+
+    /// A prefix of this family is originated here, or was and is so no more.
     pub(super) fn originate(
         &mut self,
-        prefix: K,
+        nlri: Nlri,
         origination: Option<Origination>,
         attrs: Option<AttrId>,
         now: u32,
         shared: &mut Shared,
     ) {
+        let Some(prefix) = K::of(nlri) else { return };
         match origination {
             Some(origination) => self.originations.insert(prefix, origination),
             None => self.originations.remove(&prefix),
@@ -322,6 +337,8 @@ fn is_one_too_many<K: ExportKey>(
 /// What import makes of one attribute set, prefix by prefix; evaluated once where the prefix does not matter.
 struct Verdicts {
     pre: AttrId,
+    /// One reference to `pre` is ours.
+    labelled: bool,
     /// One end is about to go: LOCAL_PREF is 0 whatever policy says (RFC 8326 section 4).
     last_resort: bool,
     /// Communities that are added whatever policy says.
@@ -346,7 +363,8 @@ impl Verdicts {
         let marks = marks.into_iter().filter(|(wanted, _, fact)| *wanted && !flags.has(*fact));
         let marks: SmallVec<_> = marks.map(|(_, community, _)| community).collect();
         let plain = !last_resort && marks.is_empty();
-        let mut verdicts = Self { pre, last_resort, marks, all: None, made: SmallVec::new() };
+        let mut verdicts =
+            Self { pre, labelled: false, last_resort, marks, all: None, made: SmallVec::new() };
         let path = Canonical(set.canonical()).as_path();
         if arrival.own.iter().any(|own| path.contains(*own)) {
             verdicts.all = Some(Err(PathRejected::AsLoop));
@@ -362,6 +380,12 @@ impl Verdicts {
             }
         }
         verdicts
+    }
+
+    /// What import makes of the same set with a label.
+    fn labelled(pre: AttrId, label: Option<Label>, arrival: &Arrival<'_>, shared: &mut Shared) -> Self {
+        let pre = shared.attrs.relabel(pre, label);
+        Self { labelled: true, ..Self::new(pre, arrival, false, shared) }
     }
 
     #[inline]
@@ -402,8 +426,8 @@ impl Verdicts {
         if let Some((_, made)) = self.made.iter().find(|(known, _)| *known == edits) {
             return Ok(*made);
         }
-        let (octets, next_hop) = (edit(&edits, set), set.next_hop());
-        let made = shared.attrs.intern(&octets, next_hop, || Canonical(&octets).facts());
+        let (octets, next_hop, label) = (edit(&edits, set), set.next_hop(), set.label());
+        let made = shared.attrs.intern_labelled(&octets, next_hop, label, || Canonical(&octets).facts());
         self.made.push((edits, made));
         Ok(made)
     }
@@ -411,6 +435,9 @@ impl Verdicts {
     fn release(self, shared: &mut Shared) {
         for (_, made) in self.made {
             shared.attrs.release(made, 1);
+        }
+        if self.labelled {
+            shared.attrs.release(self.pre, 1);
         }
     }
 }

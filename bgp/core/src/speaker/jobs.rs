@@ -6,6 +6,7 @@ use bgp_wire::Family;
 
 use super::Output;
 use super::family::Reimported;
+use super::ribs::for_rib;
 use super::state::{Speaker, for_family};
 use crate::outbox::Outbox;
 use crate::peer_key::PeerIx;
@@ -19,7 +20,7 @@ impl Speaker {
     /// Whether there is something for [`Speaker::work`] to do.
     #[must_use]
     pub fn has_work(&self) -> bool {
-        self.v4.has_work() || self.v6.has_work()
+        self.ribs.has_work()
     }
 
     /// Does about `units` of what waits, and says how much it did. A unit is a destination looked at, some tens of
@@ -61,11 +62,8 @@ impl Speaker {
     }
 
     fn reimport(&mut self, family: Family, step: usize) {
-        let Self { peers, settings, v4, v6, shared, .. } = self;
-        let concerned = match family {
-            Family::Ipv4Unicast => &v4.reimport.peers,
-            Family::Ipv6Unicast => &v6.reimport.peers,
-        };
+        let Self { peers, settings, ribs, shared, .. } = self;
+        let concerned = for_rib!(&ribs, family, rib => &rib.reimport.peers);
         let arrivals: Vec<_> = concerned
             .iter()
             .filter_map(|peer| Some((*peer, peers.get(peer.index())?.as_ref()?.arrival(*peer, settings, 0)?)))
@@ -75,10 +73,7 @@ impl Speaker {
             Reimported::Judged(before, now) if before.0 == now => {}
             Reimported::Judged(..) | Reimported::Removed(_) => changes.push((peer, reimported)),
         };
-        match family {
-            Family::Ipv4Unicast => v4.reimport_step(step, shared, &arrivals, changed),
-            Family::Ipv6Unicast => v6.reimport_step(step, shared, &arrivals, changed),
-        }
+        for_rib!(ribs, family, rib => rib.reimport_step(step, shared, &arrivals, changed));
         drop(arrivals);
         for (peer, reimported) in changes {
             if let Some(neighbour) = self.peer_mut(peer) {
@@ -94,7 +89,7 @@ impl Speaker {
 
     /// Lets go of neighbours that were deleted and whose paths are gone. Only then can their numbers be given out again.
     fn forget_gone(&mut self) {
-        if !self.v4.review.is_done() || !self.v6.review.is_done() {
+        if !self.ribs.are_reviewed() {
             return;
         }
         for (ix, slot) in self.peers.iter_mut().enumerate() {

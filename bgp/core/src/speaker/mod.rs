@@ -17,6 +17,7 @@
 //! | `send.rs` | from the RIB to bytes |
 //! | `restart.rs` | graceful restart, both roles |
 //! | `family.rs` | one family: table, own routes, update groups |
+//! | `ribs.rs` | all families, each with its own type of key |
 //! | `policies.rs` | sets and policies |
 //! | `commands.rs` | what the embedder may ask |
 //! | `jobs.rs` | what takes longer than a turn |
@@ -38,6 +39,7 @@ mod policies;
 mod range;
 mod receive;
 mod restart;
+mod ribs;
 mod send;
 mod settings;
 mod state;

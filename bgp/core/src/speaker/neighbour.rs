@@ -142,7 +142,7 @@ impl Neighbour {
     fn own_next_hop(&self, family: Family, link: &Link, negotiated: &Negotiated) -> Option<NextHop> {
         let local = link.local.ip().to_canonical();
         match family {
-            Family::Ipv4Unicast => match (self.config.next_hop_v4, local) {
+            Family::Ipv4Unicast | Family::Ipv4Vpn => match (self.config.next_hop_v4, local) {
                 (Some(address), _) | (None, IpAddr::V4(address)) => Some(NextHop::V4(address)),
                 (None, IpAddr::V6(_)) if negotiated.extended_next_hop.contains(family) => {
                     self.own_ipv6(local)
@@ -150,6 +150,16 @@ impl Neighbour {
                 (None, IpAddr::V6(_)) => None,
             },
             Family::Ipv6Unicast => self.own_ipv6(local),
+            // RFC 4659 section 3.2.1.2: an IPv4 address that traffic is to be tunnelled to goes as an IPv6 one.
+            Family::Ipv6Vpn => self.own_ipv6(local).or_else(|| match local {
+                IpAddr::V4(local) => Some(self.config.next_hop_v4.unwrap_or(local).to_ipv6_mapped().into()),
+                IpAddr::V6(_) => None,
+            }),
+            // RFC 9830 section 2.1: of either version.
+            Family::Ipv4SrPolicy | Family::Ipv6SrPolicy => match local {
+                IpAddr::V4(local) => Some(self.config.next_hop_v4.unwrap_or(local).into()),
+                IpAddr::V6(_) => self.own_ipv6(local),
+            },
         }
     }
 

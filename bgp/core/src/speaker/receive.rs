@@ -1,9 +1,10 @@
 //! From bytes to the RIB.
 
-use bgp_wire::{Ipv4Prefix, Ipv6Prefix, MAX_LEN, MessageType, UpdateView, WireError, split_message};
+use bgp_wire::{Family, MAX_LEN, MessageType, UpdateView, WireError, split_message};
 
 use super::Output;
 use super::family::Arrival;
+use super::ribs::for_rib;
 use super::state::Speaker;
 use crate::outbox::Outbox;
 use crate::peer_key::{ConnId, PeerIx};
@@ -50,7 +51,7 @@ impl Speaker {
 
     /// An UPDATE of an established session enters the RIB.
     fn update(&mut self, now: Instant, peer: PeerIx, body: &[u8]) -> Result<(), WireError> {
-        let Self { peers, shared, v4, v6, settings, .. } = self;
+        let Self { peers, shared, ribs, settings, .. } = self;
         let Some(neighbour) = peers.get_mut(peer.index()).and_then(Option::as_deref_mut) else {
             return Ok(());
         };
@@ -74,11 +75,12 @@ impl Speaker {
             graceful_shutdown: neighbour.graceful_shutdown,
             now: now.as_secs(),
         };
-        let [state4, state6] = &mut neighbour.families;
-        v4.withdraw(view.withdrawn(), &arrival, state4, shared);
-        if view.mp_unreach().is_some() {
-            v4.withdraw(view.mp_withdrawn::<Ipv4Prefix>(), &arrival, state4, shared);
-            v6.withdraw(view.mp_withdrawn::<Ipv6Prefix>(), &arrival, state6, shared);
+        let families = &mut neighbour.families;
+        let classic = Family::Ipv4Unicast.index();
+        ribs.v4.withdraw(view.withdrawn(), &arrival, &mut families[classic], shared);
+        if let Some(unreach) = view.mp_unreach() {
+            let state = &mut families[unreach.family.index()];
+            for_rib!(ribs, unreach.family, rib => rib.withdraw(unreach.prefixes(), &arrival, state, shared));
         }
         if !view.has_reachable() {
             return Ok(());
@@ -94,17 +96,21 @@ impl Speaker {
             shared.stats.treated_as_withdraw += 1;
             neighbour.complaints.treated_as_withdraw += 1;
             neighbour.complaints.note(now, &neighbour.key, fault, &view);
-            v4.withdraw(view.announced(), &arrival, state4, shared);
-            v4.withdraw(view.mp_announced::<Ipv4Prefix>(), &arrival, state4, shared);
-            v6.withdraw(view.mp_announced::<Ipv6Prefix>(), &arrival, state6, shared);
+            ribs.v4.withdraw(view.announced(), &arrival, &mut families[classic], shared);
+            if let Some(reach) = view.mp_reach() {
+                let state = &mut families[reach.family.index()];
+                for_rib!(ribs, reach.family, rib => rib.withdraw(reach.prefixes(), &arrival, state, shared));
+            }
         }
         if let Some(attrs) = sets.classic {
-            v4.announce(view.announced(), attrs, &arrival, state4, shared);
+            ribs.v4.announce(view.announced(), attrs, &arrival, &mut families[classic], shared);
             shared.attrs.release(attrs, 1);
         }
         if let Some(attrs) = sets.multiprotocol {
-            v4.announce(view.mp_announced::<Ipv4Prefix>(), attrs, &arrival, state4, shared);
-            v6.announce(view.mp_announced::<Ipv6Prefix>(), attrs, &arrival, state6, shared);
+            if let Some(reach) = view.mp_reach() {
+                let state = &mut families[reach.family.index()];
+                for_rib!(ribs, reach.family, rib => rib.announce(reach.prefixes(), attrs, &arrival, state, shared));
+            }
             shared.attrs.release(attrs, 1);
         }
         Ok(())

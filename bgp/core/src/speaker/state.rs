@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use bgp_wire::{Asn, Family, FamilySet, Ipv4Prefix, Ipv6Prefix, RouterId};
+use bgp_wire::{Asn, Family, FamilySet, RouterId};
 use bytes::Bytes;
 use ipnet::IpNet;
 
-use super::family::FamilyRib;
 use super::neighbour::Neighbour;
 use super::policies::Policies;
 use super::range::Range;
+use super::ribs::Ribs;
 use super::stream::Subscriber;
 use super::{Input, Output, PeerEvent, PeerEventKind, SpeakerSettings};
 use crate::outbox::Outbox;
@@ -49,8 +49,7 @@ pub struct Speaker {
     /// When which neighbour's session wants to be called.
     pub(super) deadlines: BTreeSet<(Instant, PeerIx)>,
     pub(super) shared: Shared,
-    pub(super) v4: FamilyRib<Ipv4Prefix>,
-    pub(super) v6: FamilyRib<Ipv6Prefix>,
+    pub(super) ribs: Ribs,
     pub(super) policies: Policies,
     pub(super) subscribers: Vec<Option<Subscriber>>,
     /// By family index: where in the change log its initial convergence ended.
@@ -77,19 +76,10 @@ pub(super) struct Conn {
     pub(super) closing: bool,
 }
 
-/// Does the same for the table of each family, or for that of one.
+/// Does the same for the table of each family of a speaker.
 macro_rules! for_family {
     ($speaker:expr, $family:expr, $rib:ident => $body:expr) => {
-        match $family {
-            bgp_wire::Family::Ipv4Unicast => {
-                let $rib = &mut $speaker.v4;
-                $body
-            }
-            bgp_wire::Family::Ipv6Unicast => {
-                let $rib = &mut $speaker.v6;
-                $body
-            }
-        }
+        $crate::speaker::ribs::for_rib!($speaker.ribs, $family, $rib => $body)
     };
 }
 pub(super) use for_family;
@@ -120,8 +110,7 @@ impl Speaker {
                 sources: Sources::new(),
                 stats: SpeakerStats::default(),
             },
-            v4: FamilyRib::new(seed ^ 0x7634),
-            v6: FamilyRib::new(seed ^ 0x7636),
+            ribs: Ribs::new(seed),
             policies: Policies::new(),
             subscribers: Vec::new(),
             converged: [None; Family::COUNT],

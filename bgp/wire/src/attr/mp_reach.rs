@@ -8,7 +8,7 @@ use crate::{
     capability::Negotiated,
     error::{Fault, WireError},
     family::Family,
-    nlri::{self, Ipv4Prefix, Ipv6Prefix, NlriKey, Prefixes},
+    nlri::{self, NlriKey, Prefixes},
 };
 
 /// The MP_REACH_NLRI of an UPDATE, in a family that the session agreed on.
@@ -50,19 +50,10 @@ impl<'a> MpReach<'a> {
             return Some(Reach::Foreign(afi, safi, !field.is_empty()));
         };
         let path_ids = neg.add_path_receive.contains(family);
-        let (next_hop, good) = match family {
-            Family::Ipv4Unicast => {
-                // RFC 8950 section 3: the length says of which family it is.
-                let extended = || {
-                    neg.extended_next_hop.contains(family).then(|| NextHop::parse_ipv6(next_hop)).flatten()
-                };
-                let next_hop = NextHop::parse_ipv4(next_hop).or_else(extended)?;
-                (next_hop, nlri::check::<Ipv4Prefix>(field, path_ids))
-            }
-            Family::Ipv6Unicast => {
-                (NextHop::parse_ipv6(next_hop)?, nlri::check::<Ipv6Prefix>(field, path_ids))
-            }
-        };
+        // RFC 8950 section 3: the length says of which version it is, where an IPv6 one was agreed for IPv4 prefixes.
+        let extended = neg.extended_next_hop.contains(family);
+        let next_hop = NextHop::parse(family, extended, next_hop)?;
+        let good = nlri::check_family(family, field, path_ids);
         let head = attr.value.get(..4 + usize::from(length))?;
         good.then_some(Reach::Ours(Self { family, next_hop, head, field, path_ids }))
     }

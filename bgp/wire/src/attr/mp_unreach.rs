@@ -8,7 +8,7 @@ use crate::{
     capability::Negotiated,
     error::{Fault, WireError},
     family::Family,
-    nlri::{self, Ipv4Prefix, Ipv6Prefix, NlriKey, Prefixes},
+    nlri::{self, NlriKey, Prefixes},
 };
 
 /// The MP_UNREACH_NLRI of an UPDATE, in a family that the session agreed on.
@@ -37,10 +37,7 @@ impl<'a> MpUnreach<'a> {
             return Some(Err((afi, safi)));
         };
         let path_ids = neg.add_path_receive.contains(family);
-        let good = match family {
-            Family::Ipv4Unicast => nlri::check::<Ipv4Prefix>(field, path_ids),
-            Family::Ipv6Unicast => nlri::check::<Ipv6Prefix>(field, path_ids),
-        };
+        let good = nlri::check_family(family, field, path_ids);
         good.then_some(Ok(Self { family, field, path_ids }))
     }
 

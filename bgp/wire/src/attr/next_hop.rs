@@ -1,4 +1,5 @@
-//! Next hops: NEXT_HOP, and those inside MP_REACH_NLRI (RFC 4271 section 5.1.3, RFC 2545 section 3).
+//! Next hops: NEXT_HOP, and those inside MP_REACH_NLRI (RFC 4271 section 5.1.3, RFC 2545 section 3; those of VPNs behind a
+//! route distinguisher of zero, RFC 4364 section 4.3.2 and RFC 4659 section 3.2.1).
 
 use std::{
     fmt,
@@ -6,7 +7,10 @@ use std::{
 };
 
 use super::DecodeCtx;
-use crate::error::AttrProblem;
+use crate::{error::AttrProblem, family::Family};
+
+/// Octets of a route distinguisher.
+const RD: usize = 8;
 
 /// Where packets of a route go next.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -33,6 +37,47 @@ impl NextHop {
         }
     }
 
+    /// Reads the next hop of MP_REACH_NLRI of a family. `extended` says that IPv6 next hops were agreed for IPv4
+    /// prefixes (RFC 8950). An SR policy may have either.
+    pub(crate) fn parse(family: Family, extended: bool, octets: &[u8]) -> Option<Self> {
+        match family {
+            Family::Ipv4Unicast if extended => Self::parse_ipv4(octets).or_else(|| Self::parse_ipv6(octets)),
+            Family::Ipv4Unicast => Self::parse_ipv4(octets),
+            Family::Ipv6Unicast => Self::parse_ipv6(octets),
+            Family::Ipv4Vpn | Family::Ipv6Vpn => {
+                let next_hop = Self::parse_vpn(octets)?;
+                let version = match next_hop {
+                    Self::V4(_) => family == Family::Ipv4Vpn,
+                    Self::V6 { .. } => extended || family == Family::Ipv6Vpn,
+                };
+                version.then_some(next_hop)
+            }
+            Family::Ipv4SrPolicy | Family::Ipv6SrPolicy => {
+                Self::parse_ipv4(octets).or_else(|| Self::parse_ipv6(octets))
+            }
+        }
+    }
+
+    /// Reads a next hop of VPN prefixes: 12 octets, 24, or 48 with a link-local address. The distinguisher in front of
+    /// each address has to be zero and means nothing, so that another one does no harm. Peers that have link-local
+    /// addresses only put the unspecified address before it (RFC 4659 section 3.2.1.1).
+    fn parse_vpn(octets: &[u8]) -> Option<Self> {
+        let (_, address) = octets.split_first_chunk::<RD>()?;
+        match address.len() {
+            4 | 16 => Self::parse_ipv4(address).or_else(|| Self::parse_ipv6(address)),
+            40 => {
+                let (global, rest) = address.split_first_chunk::<16>()?;
+                let (_, second) = rest.split_first_chunk::<RD>()?;
+                let second = Ipv6Addr::from(<[u8; 16]>::try_from(second).ok()?);
+                let link_local = Some(second).filter(Ipv6Addr::is_unicast_link_local);
+                let global = Ipv6Addr::from(*global);
+                let global = link_local.filter(|_| global.is_unspecified()).unwrap_or(global);
+                Some(Self::V6 { global, link_local })
+            }
+            _ => None,
+        }
+    }
+
     /// Reads the next hop of MP_REACH_NLRI for IPv4 prefixes (4 octets) or IPv6 prefixes (16, or 32 with a
     /// link-local address). A second address that is not link-local is ignored: some speakers send `::` when
     /// they have none.
@@ -53,26 +98,42 @@ impl NextHop {
         })
     }
 
-    /// Writes the next hop into the front of `out`, as MP_REACH_NLRI holds it, and says how many octets it
+    /// Writes the next hop into the front of `out`, as MP_REACH_NLRI of a family holds it, and says how many octets it
     /// took.
-    pub(crate) fn write(&self, out: &mut [u8; 32]) -> usize {
+    pub(crate) fn write(&self, family: Family, out: &mut [u8; Self::LONGEST]) -> usize {
+        let rd = match family {
+            Family::Ipv4Vpn | Family::Ipv6Vpn => RD,
+            Family::Ipv4Unicast | Family::Ipv6Unicast | Family::Ipv4SrPolicy | Family::Ipv6SrPolicy => 0,
+        };
+        *out = [0; Self::LONGEST];
         match self {
             Self::V4(address) => {
-                out[..4].copy_from_slice(&address.octets());
-                4
+                out[rd..rd + 4].copy_from_slice(&address.octets());
+                rd + 4
             }
             Self::V6 { global, link_local } => {
-                out[..16].copy_from_slice(&global.octets());
+                out[rd..rd + 16].copy_from_slice(&global.octets());
                 match link_local {
                     Some(address) => {
-                        out[16..].copy_from_slice(&address.octets());
-                        32
+                        out[2 * rd + 16..2 * rd + 32].copy_from_slice(&address.octets());
+                        2 * rd + 32
                     }
-                    None => 16,
+                    None => rd + 16,
                 }
             }
         }
     }
+
+    /// Its octets in MP_REACH_NLRI of a family.
+    #[must_use]
+    pub fn octets(&self, family: Family) -> Vec<u8> {
+        let mut out = [0; Self::LONGEST];
+        let count = self.write(family, &mut out);
+        out[..count].to_vec()
+    }
+
+    /// The most octets that a next hop takes in MP_REACH_NLRI.
+    pub(crate) const LONGEST: usize = 48;
 
     /// Whether the address can be a host's: neither unspecified, multicast nor, in IPv4, reserved (RFC 4271
     /// section 6.3).
@@ -146,14 +207,47 @@ mod tests {
         let global: Ipv6Addr = "2001:db8::1".parse().unwrap();
         let link_local: Ipv6Addr = "fe80::1".parse().unwrap();
         for next_hop in [NextHop::from(global), NextHop::V6 { global, link_local: Some(link_local) }] {
-            let mut octets = [0; 32];
-            let count = next_hop.write(&mut octets);
-            assert_eq!(NextHop::parse_ipv6(&octets[..count]), Some(next_hop));
+            for family in [Family::Ipv6Unicast, Family::Ipv6Vpn, Family::Ipv6SrPolicy] {
+                let mut octets = [0xff; NextHop::LONGEST];
+                let count = next_hop.write(family, &mut octets);
+                assert_eq!(NextHop::parse(family, false, &octets[..count]), Some(next_hop));
+            }
             assert_eq!(next_hop.address(), IpAddr::V6(global));
         }
         for count in [0, 4, 15, 17, 31] {
             assert_eq!(NextHop::parse_ipv6(&[0x20; 31][..count]), None);
         }
+    }
+
+    #[test]
+    fn next_hops_of_vpns_stand_behind_a_zero_distinguisher() {
+        let v4 = NextHop::from(Ipv4Addr::new(192, 0, 2, 1));
+        let mut octets = [0xff; NextHop::LONGEST];
+        assert_eq!(v4.write(Family::Ipv4Vpn, &mut octets), 12);
+        assert_eq!(octets[..12], [0, 0, 0, 0, 0, 0, 0, 0, 192, 0, 2, 1]);
+        assert_eq!(NextHop::parse(Family::Ipv4Vpn, false, &octets[..12]), Some(v4));
+        assert_eq!(NextHop::parse(Family::Ipv6Vpn, false, &octets[..12]), None, "as ::ffff:192.0.2.1 only");
+        octets[1] = 2;
+        assert_eq!(NextHop::parse(Family::Ipv4Vpn, false, &octets[..12]), Some(v4), "it means nothing");
+        let v6 = NextHop::from("2001:db8::1".parse::<Ipv6Addr>().unwrap());
+        assert_eq!(v6.write(Family::Ipv6Vpn, &mut octets), 24);
+        assert_eq!(octets[..9], [0, 0, 0, 0, 0, 0, 0, 0, 0x20]);
+        assert_eq!(NextHop::parse(Family::Ipv6Vpn, false, &octets[..24]), Some(v6));
+        assert_eq!(NextHop::parse(Family::Ipv4Vpn, true, &octets[..24]), Some(v6), "RFC 8950");
+        assert_eq!(NextHop::parse(Family::Ipv4Vpn, false, &octets[..24]), None);
+        for family in [Family::Ipv4Vpn, Family::Ipv6Vpn] {
+            for count in (0..=48).filter(|count| ![12, 24, 48].contains(count)) {
+                assert_eq!(NextHop::parse(family, true, &[0x20; 48][..count]), None, "{count}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_vpn_peer_may_have_a_link_local_address_only() {
+        let link_local: Ipv6Addr = "fe80::1".parse().unwrap();
+        let octets = [[0; 8].as_slice(), &[0; 16], &[0; 8], &link_local.octets()].concat();
+        let next_hop = NextHop::parse(Family::Ipv6Vpn, false, &octets);
+        assert_eq!(next_hop, Some(NextHop::V6 { global: link_local, link_local: Some(link_local) }));
     }
 
     #[test]

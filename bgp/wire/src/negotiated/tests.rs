@@ -18,7 +18,7 @@ fn families_are_what_both_name() {
     assert_eq!(agree(&[v4.clone(), v6.clone()], &[]), FamilySet::only(Family::Ipv4Unicast));
     assert_eq!(agree(std::slice::from_ref(&v6), &[]), FamilySet::EMPTY);
     assert_eq!(agree(&[v4.clone(), v6.clone()], &[evpn]), FamilySet::EMPTY);
-    assert_eq!(agree(&[v4.clone(), v6.clone()], &[v4, v6]), FamilySet::ALL);
+    assert_eq!(agree(&[v4.clone(), v6.clone()], &[v4, v6]), FamilySet::UNICAST);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn restart_counts_agreed_families_that_an_end_names() {
             restarting: true,
             notification: true,
             time: 77,
-            families: FamilySet::ALL,
+            families: FamilySet::UNICAST,
             forwarding: FamilySet::only(v4),
             own_families: FamilySet::only(v6),
         })

@@ -2,7 +2,7 @@
 
 use std::{fmt, hash::Hash};
 
-use super::Nlri;
+use super::{Label, Nlri};
 use crate::family::Family;
 
 /// A path identifier (RFC 7911). Where path identifiers were not agreed, every path has [`PathId::NONE`].
@@ -20,17 +20,24 @@ impl fmt::Display for PathId {
     }
 }
 
-/// The compact key of a family's routes: what a table is indexed by.
+/// The compact key of a family's routes: what a table is indexed by. What a message carries beside it, a label, is
+/// no part of the key but of the path.
 pub trait NlriKey: Copy + Eq + Ord + Hash + fmt::Debug + fmt::Display + Into<Nlri> + 'static {
     /// The family.
     const FAMILY: Family;
-    /// The most octets that one key takes in a message, without its path identifier.
+    /// The most octets that one key takes in a message, with its label and without its path identifier.
     const MAX_ENCODED: usize;
+    /// Whether messages carry a label beside the key.
+    const LABELLED: bool = false;
 
-    /// Takes one key off the front of a field, without its path identifier; `None` if what is there is no
-    /// key.
-    fn split_first(field: &[u8]) -> Option<(Self, &[u8])>;
+    /// Takes one key and its label, where the family has labels, off the front of a field, without its path
+    /// identifier; `None` if what is there is no key.
+    fn split_first(field: &[u8]) -> Option<(Self, Option<Label>, &[u8])>;
 
-    /// Writes the key into the front of `out` and says how many octets it took.
-    fn write(self, out: &mut [u8; 32]) -> usize;
+    /// Writes the key into the front of `out` and says how many octets it took. Where the family has labels, none
+    /// stands for a withdrawal, which needs none.
+    fn write(self, label: Option<Label>, out: &mut [u8; 32]) -> usize;
+
+    /// The key of a value, if it is of this family.
+    fn of(nlri: Nlri) -> Option<Self>;
 }

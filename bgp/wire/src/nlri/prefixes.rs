@@ -5,7 +5,10 @@
 
 use std::marker::PhantomData;
 
-use super::{NlriKey, PathId};
+use super::{
+    Ipv4Prefix, Ipv6Prefix, Label, NlriKey, PathId, SrPolicy4, SrPolicy6, VpnIpv4Prefix, VpnIpv6Prefix,
+};
+use crate::family::Family;
 
 /// Iterates over a field of prefixes. Never allocates; ends at the first octet that is no prefix, which a
 /// field that was checked does not have.
@@ -38,26 +41,48 @@ impl<'a, K: NlriKey> Prefixes<'a, K> {
     }
 }
 
-impl<K: NlriKey> Iterator for Prefixes<'_, K> {
-    type Item = (PathId, K);
-
+impl<K: NlriKey> Prefixes<'_, K> {
+    /// The next prefix with its path identifier and, where the family has them, its label. Iteration is the same
+    /// without labels.
     #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
+    pub fn next_labelled(&mut self) -> Option<(PathId, K, Option<Label>)> {
         let (id, field) = if self.path_ids {
             let (id, field) = self.rest.split_first_chunk()?;
             (PathId(u32::from_be_bytes(*id)), field)
         } else {
             (PathId::NONE, self.rest)
         };
-        let (key, rest) = K::split_first(field)?;
+        let (key, label, rest) = K::split_first(field)?;
         self.rest = rest;
-        Some((id, key))
+        Some((id, key, label))
+    }
+}
+
+impl<K: NlriKey> Iterator for Prefixes<'_, K> {
+    type Item = (PathId, K);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_labelled().map(|(id, key, _)| (id, key))
     }
 
     #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
         let least = K::MAX_ENCODED + if self.path_ids { 4 } else { 0 };
         (self.rest.len().div_ceil(least), Some(self.rest.len()))
+    }
+}
+
+/// Whether a field of a family holds whole prefixes and nothing else.
+#[inline]
+pub(crate) fn check_family(family: Family, field: &[u8], path_ids: bool) -> bool {
+    match family {
+        Family::Ipv4Unicast => check::<Ipv4Prefix>(field, path_ids),
+        Family::Ipv6Unicast => check::<Ipv6Prefix>(field, path_ids),
+        Family::Ipv4Vpn => check::<VpnIpv4Prefix>(field, path_ids),
+        Family::Ipv6Vpn => check::<VpnIpv6Prefix>(field, path_ids),
+        Family::Ipv4SrPolicy => check::<SrPolicy4>(field, path_ids),
+        Family::Ipv6SrPolicy => check::<SrPolicy6>(field, path_ids),
     }
 }
 
@@ -72,7 +97,6 @@ pub(crate) fn check<K: NlriKey>(field: &[u8], path_ids: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nlri::{Ipv4Prefix, Ipv6Prefix};
 
     #[test]
     fn reads_prefix_after_prefix() {

@@ -8,11 +8,11 @@ use std::{
     net::{Ipv4Addr, Ipv6Addr},
 };
 
-use super::{Nlri, NlriKey};
+use super::{Label, Nlri, NlriKey};
 use crate::family::Family;
 
 macro_rules! prefix {
-    ($(#[$doc:meta])* $name:ident, $int:ty, $address:ty, $net:ty, $family:expr, $bits:literal) => {
+    ($(#[$doc:meta])* $name:ident, $int:ty, $address:ty, $net:ty, $family:expr, $value:ident, $bits:literal) => {
         $(#[$doc])*
         #[derive(Copy, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $name {
@@ -75,7 +75,7 @@ macro_rules! prefix {
             const MAX_ENCODED: usize = 1 + Self::OCTETS;
 
             #[inline]
-            fn split_first(field: &[u8]) -> Option<(Self, &[u8])> {
+            fn split_first(field: &[u8]) -> Option<(Self, Option<Label>, &[u8])> {
                 let (&len, rest) = field.split_first()?;
                 if len > Self::MAX_LEN {
                     return None;
@@ -92,14 +92,18 @@ macro_rules! prefix {
                         <$int>::from_be_bytes(whole)
                     }
                 };
-                Some((Self { addr: addr & Self::mask(len), len }, after))
+                Some((Self { addr: addr & Self::mask(len), len }, None, after))
             }
 
             #[inline]
-            fn write(self, out: &mut [u8; 32]) -> usize {
+            fn write(self, _: Option<Label>, out: &mut [u8; 32]) -> usize {
                 out[0] = self.len;
                 out[1..=Self::OCTETS].copy_from_slice(&self.addr.to_be_bytes());
                 1 + usize::from(self.len).div_ceil(8)
+            }
+
+            fn of(nlri: Nlri) -> Option<Self> {
+                if let Nlri::$value(net) = nlri { Some(net.into()) } else { None }
             }
         }
 
@@ -131,11 +135,11 @@ macro_rules! prefix {
 
 prefix!(
     /// An IPv4 prefix without host bits.
-    Ipv4Prefix, u32, Ipv4Addr, Ipv4Net, Family::Ipv4Unicast, 32
+    Ipv4Prefix, u32, Ipv4Addr, Ipv4Net, Family::Ipv4Unicast, V4, 32
 );
 prefix!(
     /// An IPv6 prefix without host bits.
-    Ipv6Prefix, u128, Ipv6Addr, Ipv6Net, Family::Ipv6Unicast, 128
+    Ipv6Prefix, u128, Ipv6Addr, Ipv6Net, Family::Ipv6Unicast, V6, 128
 );
 
 impl From<Ipv4Prefix> for Nlri {
@@ -188,9 +192,9 @@ mod tests {
         fn v4_goes_there_and_back(addr: u32, len in 0u8..=32, behind: Vec<u8>) {
             let prefix = Ipv4Prefix::new(addr, len).unwrap();
             let mut octets = [0; 32];
-            let count = prefix.write(&mut octets);
+            let count = prefix.write(None, &mut octets);
             let field = [&octets[..count], &behind].concat();
-            prop_assert_eq!(Ipv4Prefix::split_first(&field), Some((prefix, &behind[..])));
+            prop_assert_eq!(Ipv4Prefix::split_first(&field), Some((prefix, None, &behind[..])));
             prop_assert_eq!(Ipv4Prefix::from(Ipv4Net::from(prefix)), prefix);
             prop_assert_eq!(prefix.to_string(), Ipv4Net::from(prefix).to_string());
         }
@@ -199,9 +203,9 @@ mod tests {
         fn v6_goes_there_and_back(addr: u128, len in 0u8..=128, behind: Vec<u8>) {
             let prefix = Ipv6Prefix::new(addr, len).unwrap();
             let mut octets = [0; 32];
-            let count = prefix.write(&mut octets);
+            let count = prefix.write(None, &mut octets);
             let field = [&octets[..count], &behind].concat();
-            prop_assert_eq!(Ipv6Prefix::split_first(&field), Some((prefix, &behind[..])));
+            prop_assert_eq!(Ipv6Prefix::split_first(&field), Some((prefix, None, &behind[..])));
             prop_assert_eq!(Ipv6Prefix::from(Ipv6Net::from(prefix)), prefix);
         }
     }

@@ -14,7 +14,7 @@ fn exported(blocks: &[&str], pools: &[Pool], prefix: &str) -> bool {
     let mut fx = Effects::default();
     let pools = pools.iter().enumerate().map(|(n, pool)| (PoolName::from(n.to_string()), pool.clone()));
     handler.on(Instant::ZERO, &Change::Resync(pools.collect()), &mut fx);
-    for of in Family::ALL {
+    for of in Family::UNICAST {
         let blocks: Vec<IpNet> =
             blocks.iter().map(|text| text.parse().unwrap()).filter(|net| family(net) == of).collect();
         fx.bgp.push(BgpEdit::Put(block_set(of, &blocks)));

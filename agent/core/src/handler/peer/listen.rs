@@ -14,13 +14,14 @@ pub(super) fn addresses(cluster: &Cluster) -> Vec<SocketAddr> {
         return Vec::new();
     }
     let port = cluster.port_of(&cluster.me).0;
-    let families = Family::ALL.into_iter().filter(|family| cluster.enabled(*family));
-    let address = |family| {
+    let families = Family::UNICAST.into_iter().filter(|family| cluster.enabled(*family));
+    let address = |family: Family| {
         // A family without an address keeps the wildcard, as Calico has it.
         let own = if node_ip { cluster.own_address(family) } else { None };
-        own.unwrap_or(match family {
-            Family::Ipv4Unicast => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-            Family::Ipv6Unicast => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        own.unwrap_or(if family.is_ipv4() {
+            IpAddr::V4(Ipv4Addr::UNSPECIFIED)
+        } else {
+            IpAddr::V6(Ipv6Addr::UNSPECIFIED)
         })
     };
     families.map(|family| SocketAddr::new(address(family), port)).collect()

@@ -2,7 +2,7 @@
 
 use bgp_core::query::{PathEntry, RouteEntry};
 use bgp_core::rib::PathRejected;
-use bgp_wire::{Asn, Family, NextHop, Nlri};
+use bgp_wire::{Asn, Family, Label, NextHop, Nlri};
 use serde::{Deserialize, Serialize};
 
 use super::{afi_safi, nanoseconds};
@@ -17,8 +17,11 @@ pub(crate) struct Route {
     /// Whose table it is; absent for the Loc-RIB.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) neighbor: String,
-    /// The prefix.
+    /// The prefix; in a VPN behind its route distinguisher. An SR policy's distinguisher, color and endpoint.
     pub(crate) prefix: String,
+    /// The route distinguisher of the VPN that the prefix is of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rd: Option<String>,
     /// Which rung of the decision chose the best path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) decided_by: Option<String>,
@@ -48,6 +51,9 @@ pub(crate) struct Path {
     pub(crate) path_id: Option<u32>,
     /// The next hop; unspecified for an own route that names none, as it is our address of each session.
     pub(crate) next_hop: String,
+    /// The label by which the next hop knows the prefix of a VPN.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) label: Option<u32>,
     /// The AS path in words; sets in braces.
     pub(crate) as_path: String,
     /// ORIGIN.
@@ -95,6 +101,7 @@ impl Route {
             router_asn: asn.0,
             neighbor: neighbor.unwrap_or_default().to_owned(),
             prefix: entry.nlri.to_string(),
+            rd: entry.nlri.rd().map(|rd| rd.to_string()),
             decided_by: entry.decided_by.map(|rung| rung.to_string()),
             paths: entry.paths.iter().map(|path| Path::new(entry.nlri, path)).collect(),
         }
@@ -107,12 +114,13 @@ impl Path {
         let (afi, safi) = afi_safi(nlri.family());
         let mut attributes: Vec<(u8, Vec<u8>)> =
             set.attrs().map(|attr| (attr.code, attr.raw.to_vec())).collect();
-        attributes.extend(path.next_hop.map(|hop| next_hop_attribute(nlri, &hop)));
+        let label = path.attrs.label();
+        attributes.extend(path.next_hop.map(|hop| next_hop_attribute(nlri, label, &hop)));
         attributes.sort_by_key(|(code, _)| *code);
-        let next_hop = match (path.next_hop, nlri) {
-            (Some(hop), _) => hop.to_string(),
-            (None, Nlri::V4(_)) => "0.0.0.0".to_owned(),
-            (None, Nlri::V6(_)) => "::".to_owned(),
+        let next_hop = match path.next_hop {
+            Some(hop) => hop.to_string(),
+            None if nlri.family().is_ipv4() => "0.0.0.0".to_owned(),
+            None => "::".to_owned(),
         };
         let rejected = path.rejected.map(|why| match why {
             PathRejected::ImportPolicy => "import policy",
@@ -129,7 +137,7 @@ impl Path {
             .chain(set.ext_communities().map(|community| community.to_string()))
             .collect();
         Self {
-            nlri: Encoded { base64: base64(&wire_prefix(nlri)) },
+            nlri: Encoded { base64: base64(&nlri.octets(label)) },
             family: PathFamily { afi: afi.into(), safi: safi.into() },
             path_attributes: attributes
                 .iter()
@@ -140,6 +148,7 @@ impl Path {
             source: path.source.map(|source| source.to_string()),
             path_id: path.path_id.map(|id| id.0),
             next_hop,
+            label: label.map(Label::value),
             as_path: set.as_path().to_string(),
             origin: set.origin().to_string(),
             med: set.med(),
@@ -152,26 +161,13 @@ impl Path {
     }
 }
 
-/// A prefix as UPDATE carries it: its length, and as many octets as that takes.
-fn wire_prefix(nlri: Nlri) -> Vec<u8> {
-    let (len, octets) = match nlri {
-        Nlri::V4(net) => (net.prefix_len(), net.addr().octets().to_vec()),
-        Nlri::V6(net) => (net.prefix_len(), net.addr().octets().to_vec()),
-    };
-    let significant = usize::from(len).div_ceil(8);
-    [len].into_iter().chain(octets.into_iter().take(significant)).collect()
-}
-
 /// NEXT_HOP (RFC 4271 section 5.1.3), or MP_REACH_NLRI (RFC 4760 section 3) for this prefix alone.
-fn next_hop_attribute(nlri: Nlri, hop: &NextHop) -> (u8, Vec<u8>) {
-    let hop = match hop.address() {
-        std::net::IpAddr::V4(hop) if nlri.family() == Family::Ipv4Unicast => {
-            return (3, [0x40, 3, 4].into_iter().chain(hop.octets()).collect());
-        }
-        std::net::IpAddr::V4(hop) => hop.octets().to_vec(),
-        std::net::IpAddr::V6(hop) => hop.octets().to_vec(),
-    };
+fn next_hop_attribute(nlri: Nlri, label: Option<Label>, hop: &NextHop) -> (u8, Vec<u8>) {
     let family = nlri.family();
+    if let (Family::Ipv4Unicast, NextHop::V4(hop)) = (family, hop) {
+        return (3, [0x40, 3, 4].into_iter().chain(hop.octets()).collect());
+    }
+    let hop = hop.octets(family);
     let [afi_high, afi_low] = family.afi().to_be_bytes();
     // Far less than 256 octets.
     let hop_len = hop.len() as u8;
@@ -179,7 +175,7 @@ fn next_hop_attribute(nlri: Nlri, hop: &NextHop) -> (u8, Vec<u8>) {
         .into_iter()
         .chain(hop)
         .chain([0])
-        .chain(wire_prefix(nlri))
+        .chain(nlri.octets(label))
         .collect();
     (14, [0x80, 14, value.len() as u8].into_iter().chain(value).collect())
 }

@@ -11,9 +11,9 @@ fn agreed(notification: bool) -> AgreedRestart {
         restarting: false,
         notification,
         time: 120,
-        families: FamilySet::ALL,
-        forwarding: FamilySet::ALL,
-        own_families: FamilySet::ALL,
+        families: FamilySet::UNICAST,
+        forwarding: FamilySet::UNICAST,
+        own_families: FamilySet::UNICAST,
     }
 }
 
@@ -22,12 +22,12 @@ const HOUR: StaleTime = StaleTime::new(3600).unwrap();
 
 /// Both families, for two minutes.
 fn both() -> Kept {
-    Kept { families: FamilySet::ALL, time: Duration::from_secs(120), long_lived: LongLived::NONE }
+    Kept { families: FamilySet::UNICAST, time: Duration::from_secs(120), long_lived: LongLived::NONE }
 }
 
 /// The same, and for an hour beyond that.
 fn long() -> Kept {
-    Kept { long_lived: LongLived::of(FamilySet::ALL, HOUR), ..both() }
+    Kept { long_lived: LongLived::of(FamilySet::UNICAST, HOUR), ..both() }
 }
 
 /// What two OPENs say that name these families, with F bits in `forwarding`.
@@ -109,11 +109,11 @@ fn stale_routes_end_with_end_of_rib() {
     let mut helper = Helper::default();
     assert_eq!((helper.deadline(), helper.end_of_rib(V4)), (None, false));
     let lost = helper.down(Instant::from_secs(0), both());
-    assert_eq!(lost, Lost { kept: FamilySet::ALL, held: FamilySet::EMPTY });
+    assert_eq!(lost, Lost { kept: FamilySet::UNICAST, held: FamilySet::EMPTY });
     assert_eq!(helper.deadline(), Some(Instant::from_secs(120)));
     assert!(!helper.end_of_rib(V4), "it is away");
     let up = helper.up(Instant::from_secs(100), Some(&agreed(true)), None, Duration::from_secs(360));
-    assert_eq!((up, helper.families()), (FamilySet::EMPTY, FamilySet::ALL));
+    assert_eq!((up, helper.families()), (FamilySet::EMPTY, FamilySet::UNICAST));
     assert_eq!(helper.deadline(), Some(Instant::from_secs(460)));
     assert!(helper.end_of_rib(V4) && !helper.end_of_rib(V4));
     assert_eq!(helper.families(), FamilySet::only(V6));
@@ -127,12 +127,12 @@ fn stale_routes_end_with_the_time_and_when_given_up() {
         let mut helper = Helper::default();
         let _ = helper.down(Instant::ZERO, both());
         assert_eq!(helper.expire(Instant::from_secs(119)), Expired::default());
-        assert_eq!(helper.expire(end), Expired { gone: FamilySet::ALL, ..Expired::default() });
+        assert_eq!(helper.expire(end), Expired { gone: FamilySet::UNICAST, ..Expired::default() });
         assert_eq!((helper.expire(end), helper.deadline()), (Expired::default(), None));
     }
     let mut helper = Helper::default();
     let _ = helper.down(Instant::ZERO, both());
-    assert_eq!(helper.give_up(), FamilySet::ALL);
+    assert_eq!(helper.give_up(), FamilySet::UNICAST);
     assert_eq!(helper.give_up(), FamilySet::EMPTY);
 }
 
@@ -143,7 +143,7 @@ fn who_comes_back_must_have_kept_its_forwarding_state() {
         let _ = helper.down(Instant::ZERO, both());
         (helper.up(Instant::ZERO, agreed.as_ref(), None, Duration::from_secs(1)), helper.families())
     };
-    let (v4, none, all) = (FamilySet::only(V4), FamilySet::EMPTY, FamilySet::ALL);
+    let (v4, none, all) = (FamilySet::only(V4), FamilySet::EMPTY, FamilySet::UNICAST);
     assert_eq!(back(None), (all, none));
     assert_eq!(back(Some(AgreedRestart { forwarding: none, ..agreed(true) })), (all, none));
     assert_eq!(back(Some(AgreedRestart { forwarding: v4, ..agreed(true) })), (FamilySet::only(V6), v4));
@@ -163,7 +163,7 @@ fn what_an_open_says() {
     let v6 = FamilySet::only(V6);
     let graceful = GracefulRestart { long_lived: LongLived::of(v6, HOUR), ..GracefulRestart::USUAL };
     for (first, forwarding) in [(true, false), (false, true)] {
-        let offered = graceful.capabilities(FamilySet::ALL, first, first);
+        let offered = graceful.capabilities(FamilySet::UNICAST, first, first);
         let [Capability::GracefulRestart(restart), Capability::LongLivedGracefulRestart(long_lived)] =
             &offered[..]
         else {
@@ -173,20 +173,23 @@ fn what_an_open_says() {
         assert_eq!(long_lived[..], [LongLivedFamily { afi: 2, safi: 1, forwarding, stale_time: 3600 }]);
     }
     assert_eq!(graceful.capabilities(FamilySet::only(V4), false, false).len(), 1);
-    assert_eq!(GracefulRestart::USUAL.capabilities(FamilySet::ALL, false, false).len(), 1);
+    assert_eq!(GracefulRestart::USUAL.capabilities(FamilySet::UNICAST, false, false).len(), 1);
 }
 
 /// RFC 9494 section 4.2: the time that the neighbour asks for, reduced by local configuration.
 #[test]
 fn nothing_is_kept_for_longer_than_we_like() {
-    let agreed = agreed_long_lived(FamilySet::ALL, FamilySet::ALL);
+    let agreed = agreed_long_lived(FamilySet::UNICAST, FamilySet::UNICAST);
     let kept_with = |longest| {
         let terms = Terms { long_lived: Some(agreed), longest, ..terms(true) };
         kept(&terms, &DownReason::HoldTimerExpired).long_lived
     };
     let ours = LongLived::of(FamilySet::only(V4), HOUR);
     assert_eq!(kept_with(ours), ours);
-    assert_eq!(kept_with(LongLived::of(FamilySet::ALL, StaleTime::MAX)), LongLived::of(FamilySet::ALL, DAY));
+    assert_eq!(
+        kept_with(LongLived::of(FamilySet::UNICAST, StaleTime::MAX)),
+        LongLived::of(FamilySet::UNICAST, DAY)
+    );
     let hard = DownReason::Received(Notification::new(Reason::HardReset));
     let terms = Terms { long_lived: Some(agreed), longest: ours, ..terms(true) };
     assert_eq!(kept(&terms, &hard), Kept::NOTHING, "RFC 8538 section 3");
@@ -199,13 +202,13 @@ fn nothing_is_kept_for_longer_than_we_like() {
 fn the_restart_time_comes_first_and_the_stale_time_behind_it() {
     let mut helper = Helper::default();
     let lost = helper.down(at(0), long());
-    assert_eq!(lost, Lost { kept: FamilySet::ALL, held: FamilySet::ALL });
+    assert_eq!(lost, Lost { kept: FamilySet::UNICAST, held: FamilySet::UNICAST });
     assert_eq!((helper.deadline(), helper.until()), (Some(at(120)), Some(at(3720))));
     assert_eq!(helper.expire(at(119)), Expired::default());
-    assert_eq!(helper.expire(at(120)), Expired { long_lived: FamilySet::ALL, ..Expired::default() });
-    assert_eq!((helper.long_lived(), helper.families()), (FamilySet::ALL, FamilySet::ALL));
+    assert_eq!(helper.expire(at(120)), Expired { long_lived: FamilySet::UNICAST, ..Expired::default() });
+    assert_eq!((helper.long_lived(), helper.families()), (FamilySet::UNICAST, FamilySet::UNICAST));
     assert_eq!((helper.expire(at(121)), helper.deadline()), (Expired::default(), Some(at(3720))));
-    assert_eq!(helper.expire(at(3720)), Expired { gone: FamilySet::ALL, ..Expired::default() });
+    assert_eq!(helper.expire(at(3720)), Expired { gone: FamilySet::UNICAST, ..Expired::default() });
     assert_eq!((helper.deadline(), helper.families()), (None, FamilySet::EMPTY));
 }
 
@@ -219,21 +222,21 @@ fn each_family_has_its_own_times() {
         long_lived: LongLived::of(FamilySet::only(V4), HOUR),
     };
     let lost = helper.down(at(0), kept);
-    assert_eq!(lost, Lost { kept: FamilySet::ALL, held: FamilySet::only(V4) });
+    assert_eq!(lost, Lost { kept: FamilySet::UNICAST, held: FamilySet::only(V4) });
     let expired = helper.expire(at(0));
     assert_eq!(expired, Expired { long_lived: FamilySet::only(V4), ..Expired::default() });
     let expired = helper.expire(at(120));
     assert_eq!(expired, Expired { gone: FamilySet::only(V6), ..Expired::default() });
     assert_eq!(helper.expire(at(3600)).gone, FamilySet::only(V4));
     let lost = helper.down(at(0), Kept { families: FamilySet::EMPTY, ..long() });
-    assert_eq!(lost.kept, FamilySet::ALL);
-    assert_eq!(helper.expire(at(0)).long_lived, FamilySet::ALL);
+    assert_eq!(lost.kept, FamilySet::UNICAST);
+    assert_eq!(helper.expire(at(0)).long_lived, FamilySet::UNICAST);
 }
 
 /// RFC 9494 section 4.2: what is removed at once when the session is back; section 5 for the other F bit.
 #[test]
 fn who_comes_back_late_must_have_kept_its_state_too() {
-    let (v4, all, none) = (FamilySet::only(V4), FamilySet::ALL, FamilySet::EMPTY);
+    let (v4, all, none) = (FamilySet::only(V4), FamilySet::UNICAST, FamilySet::EMPTY);
     let back = |agreed: Option<AgreedRestart>, long_lived: Option<AgreedLongLived>| {
         let mut helper = Helper::default();
         let _ = helper.down(at(0), long());
@@ -258,7 +261,7 @@ fn who_comes_back_late_must_have_kept_its_state_too() {
 /// RFC 9494 section 4.2: "the timer continues to run once the session has re-established".
 #[test]
 fn the_stale_time_goes_on_until_end_of_rib() {
-    let all = FamilySet::ALL;
+    let all = FamilySet::UNICAST;
     let mut helper = Helper::default();
     let _ = helper.down(at(0), long());
     let _ = helper.expire(at(120));
@@ -291,7 +294,7 @@ fn the_stale_time_goes_on_until_end_of_rib() {
 /// RFC 9494 section 4.2: consecutive restarts remove nothing, and do not move the timer that runs.
 #[test]
 fn a_second_loss_leaves_the_running_timer_alone() {
-    let all = FamilySet::ALL;
+    let all = FamilySet::UNICAST;
     let agreed_long_lived = agreed_long_lived(all, all);
     let mut helper = Helper::default();
     let _ = helper.down(at(0), long());

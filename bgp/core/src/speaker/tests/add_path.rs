@@ -359,7 +359,7 @@ fn late_and_slow_members_and_those_who_ask_again_have_it_right_in_the_end() {
     }
     world.settle();
     let sizes = world.nodes[3].speaker.sizes();
-    assert_eq!((sizes.destinations, sizes.update_groups), ([0, 0], 0));
+    assert_eq!((sizes.destinations, sizes.update_groups), ([0; Family::COUNT], 0));
     assert!(!world.nodes[3].speaker.has_work());
 }
 

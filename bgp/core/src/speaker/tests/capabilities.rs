@@ -59,7 +59,7 @@ fn one_end_alone_agrees_on_nothing() {
     let config = |extended| PeerConfig {
         extended_next_hop: extended,
         extended_messages: extended,
-        families: FamilySet::ALL,
+        families: FamilySet::UNICAST,
         ..PeerConfig::new(RemoteAsn::External)
     };
     world.command(1, Command::PutPeer(key6(0), PeerConfig { passive: true, ..config(false) }));

@@ -346,7 +346,7 @@ fn a_named_audience_moves_its_members_without_a_flap() {
         world.originate(0, nth(n), marked(n % 3));
     }
     world.settle();
-    let id = world.nodes[1].speaker.subscribe(FamilySet::ALL);
+    let id = world.nodes[1].speaker.subscribe(FamilySet::UNICAST);
     world.events(1, id);
     let only = Origination { audience: Audience::Peers([key(1)].into()), ..Origination::default() };
     world.originate(0, nth(900), only);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::command::Audience;
-use bgp_wire::{EncodeOptions, Ipv4Prefix, PathId, UpdateWriter};
+use bgp_wire::{EncodeOptions, Ipv4Prefix, NlriKey, PathId, UpdateWriter};
 use bytes::BytesMut;
 
 const V4: Family = Family::Ipv4Unicast;
@@ -204,10 +204,7 @@ fn well_known_communities_stop_routes() {
 
 /// An UPDATE for each: withdrawals, then announcements with a community, as node 0 (192.0.2.1, AS 65010) would send them.
 fn update_of(_: &World, withdrawn: &[Nlri], announced: &[(Nlri, u32)]) -> Vec<u8> {
-    let v4 = |nlri: &Nlri| match nlri {
-        Nlri::V4(net) => (PathId::NONE, Ipv4Prefix::from(*net)),
-        Nlri::V6(_) => unreachable!("IPv4 only"),
-    };
+    let v4 = |nlri: &Nlri| (PathId::NONE, Ipv4Prefix::of(*nlri).expect("IPv4 only"));
     let mut out = BytesMut::new();
     let mut writer = UpdateWriter::new(&mut out, EncodeOptions::default());
     writer.withdraw_v4(withdrawn.iter().map(v4));
@@ -401,7 +398,7 @@ fn status_tells_what_was_agreed_and_counted() {
     assert_eq!((status.local_asn, status.remote_asn), (Asn(65010), Some(Asn(65020))));
     assert_eq!(status.remote_router_id, Some(RouterId(0xc000_0202)));
     assert_eq!((status.applied_hold_time, status.applied_keepalive), (Some(90), Some(30)));
-    assert_eq!(status.negotiated, FamilySet::ALL);
+    assert_eq!(status.negotiated, FamilySet::UNICAST);
     assert_eq!((status.sent.open, status.received.open), (1, 1));
     assert!(status.sent.keepalive >= 2 && status.received.keepalive >= 2);
     assert_eq!((status.sent.update, status.received.update), (2, 2), "End-of-RIB of two families");

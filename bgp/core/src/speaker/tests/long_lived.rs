@@ -16,8 +16,8 @@ const NO_LLGR: u32 = 0xffff_0007;
 /// Two minutes, then an hour; everything kept.
 fn long() -> GracefulRestart {
     GracefulRestart {
-        long_lived: LongLived::of(FamilySet::ALL, StaleTime::new(3600).unwrap()),
-        forwarding: FamilySet::ALL,
+        long_lived: LongLived::of(FamilySet::UNICAST, StaleTime::new(3600).unwrap()),
+        forwarding: FamilySet::UNICAST,
         ..GracefulRestart::USUAL
     }
 }
@@ -27,7 +27,7 @@ fn only_long() -> GracefulRestart {
     GracefulRestart { restart_time: RestartTime::new(0).unwrap(), ..long() }
 }
 
-const SHORT: GracefulRestart = GracefulRestart { forwarding: FamilySet::ALL, ..GracefulRestart::USUAL };
+const SHORT: GracefulRestart = GracefulRestart { forwarding: FamilySet::UNICAST, ..GracefulRestart::USUAL };
 
 impl World {
     /// The communities of a path.
@@ -75,7 +75,7 @@ fn after_the_restart_time_routes_are_a_last_resort_until_the_stale_time_ends() {
     assert_eq!(world.peer(1, 0).stale_for, Some(secs(3600 + 1)));
     world.pass(secs(2));
     let status = world.peer(1, 0);
-    assert_eq!((status.stale, status.long_lived_stale), (FamilySet::ALL, FamilySet::ALL));
+    assert_eq!((status.stale, status.long_lived_stale), (FamilySet::UNICAST, FamilySet::UNICAST));
     assert_eq!((status.families[0].received, status.families[0].accepted), (300, 300));
     assert_eq!(status.stale_for, Some(secs(3599)));
     assert_eq!((world.marked_with(1, LLGR_STALE), world.count(1, V6)), (300, 1));
@@ -120,7 +120,7 @@ fn a_neighbour_that_is_back_takes_the_mark_off_what_it_says_again() {
     assert!(world.is_up(0, 1));
     assert_eq!((world.marked_with(1, LLGR_STALE), world.marked_with(2, LLGR_STALE)), (100, 100));
     assert_eq!((world.count(2, V4), world.count(3, V4)), (300, 200));
-    assert_eq!(world.peer(1, 0).long_lived_stale, FamilySet::ALL);
+    assert_eq!(world.peer(1, 0).long_lived_stale, FamilySet::UNICAST);
     world.command(0, Command::LoadingDone);
     world.pass(secs(5));
     assert_eq!(world.peer(1, 0).stale, FamilySet::EMPTY);
@@ -267,7 +267,7 @@ fn what_is_agreed() {
     world.load();
     world.pass(secs(10));
     let agreed = world.peer(0, 1).long_lived_agreed.unwrap();
-    assert_eq!((agreed.families, agreed.own_families), (FamilySet::only(V4), FamilySet::ALL));
+    assert_eq!((agreed.families, agreed.own_families), (FamilySet::only(V4), FamilySet::UNICAST));
     assert_eq!((agreed.stale_time(V4), agreed.forwarding), (86_400, FamilySet::only(V4)));
     assert_eq!((world.peer(0, 2).long_lived_agreed, world.peer(2, 0).long_lived_agreed), (None, None));
     world.originate(1, nth(1), marked(1));

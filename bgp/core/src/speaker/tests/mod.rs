@@ -120,7 +120,7 @@ impl World {
     pub(super) fn join_over_ipv6(&mut self, a: usize, b: usize, change: impl Fn(&mut PeerConfig)) {
         for (node, other, passive) in [(b, a, true), (a, b, false)] {
             let mut config =
-                PeerConfig { passive, families: FamilySet::ALL, ..PeerConfig::new(RemoteAsn::External) };
+                PeerConfig { passive, families: FamilySet::UNICAST, ..PeerConfig::new(RemoteAsn::External) };
             change(&mut config);
             self.command(node, Command::PutPeer(key6(other), config));
         }
@@ -129,7 +129,7 @@ impl World {
     /// How a node is configured at others.
     pub(super) fn config(&self, node: usize) -> PeerConfig {
         PeerConfig {
-            families: FamilySet::ALL,
+            families: FamilySet::UNICAST,
             graceful_restart: self.graceful_restart,
             next_hop_v6: Some("2001:db8:ffff::1".parse().unwrap()),
             ..PeerConfig::new(RemoteAsn::Is(self.nodes[node].asn))

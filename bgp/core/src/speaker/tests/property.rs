@@ -144,7 +144,7 @@ proptest! {
         let v4 = Family::Ipv4Unicast;
         prop_assert_eq!(world.best(2, v4), expected.clone());
         let open: BTreeMap<_, _> =
-            expected.clone().into_iter().filter(|(prefix, _)| !kept.contains((*prefix).into())).collect();
+            expected.clone().into_iter().filter(|(prefix, _)| !kept.contains(prefix.unicast().expect("unicast"))).collect();
         prop_assert_eq!(world.best(4, v4), open.clone(), "inside the AS");
         let outside: BTreeMap<_, _> =
             open.iter().map(|(prefix, (mark, path))| (*prefix, (*mark, format!("65030 {path}")))).collect();

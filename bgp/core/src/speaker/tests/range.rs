@@ -12,7 +12,7 @@ use crate::speaker::Door;
 const LINGER: Duration = Duration::from_secs(30);
 
 fn range() -> PeerRange {
-    PeerRange::new(PeerConfig { families: FamilySet::ALL, ..PeerConfig::new(RemoteAsn::External) })
+    PeerRange::new(PeerConfig { families: FamilySet::UNICAST, ..PeerConfig::new(RemoteAsn::External) })
 }
 
 fn put(world: &mut World, prefix: &str, range: PeerRange) -> Applied {

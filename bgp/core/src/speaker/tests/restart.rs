@@ -9,7 +9,7 @@ const V4: Family = Family::Ipv4Unicast;
 const V6: Family = Family::Ipv6Unicast;
 
 /// Everything kept over a restart.
-const KEPT: GracefulRestart = GracefulRestart { forwarding: FamilySet::ALL, ..GracefulRestart::USUAL };
+const KEPT: GracefulRestart = GracefulRestart { forwarding: FamilySet::UNICAST, ..GracefulRestart::USUAL };
 /// Nothing kept.
 const LOST: GracefulRestart = GracefulRestart::USUAL;
 
@@ -107,7 +107,7 @@ fn a_neighbour_that_restarts_loses_nothing_and_what_it_no_longer_says_goes_with_
     world.pass(secs(60));
     assert_eq!((world.count(2, V4), world.count(2, V6)), (300, 1));
     let status = world.peer(1, 0);
-    assert_eq!((status.stale, status.stale_for), (FamilySet::ALL, Some(secs(60))));
+    assert_eq!((status.stale, status.stale_for), (FamilySet::UNICAST, Some(secs(60))));
     assert_eq!(status.families[0].received, 300);
     let stale = |world: &mut World| {
         let routes = world.routes(1, RouteTable::LocRib, V4);
@@ -258,7 +258,7 @@ fn an_expired_hold_timer_keeps_routes() {
         world.peer(1, 0).last_error.unwrap(),
         "sent Hold Timer Expired: no message within the hold time (4/0)"
     );
-    assert_eq!((world.count(1, V4), world.peer(1, 0).stale), (10, FamilySet::ALL));
+    assert_eq!((world.count(1, V4), world.peer(1, 0).stale), (10, FamilySet::UNICAST));
 }
 
 #[test]
@@ -312,7 +312,7 @@ fn a_restarted_neighbour_replaces_its_dead_connection() {
     world.rejoin(0, &[1], KEPT);
     world.settle();
     assert!(world.is_up(0, 1), "at once, without waiting for the hold timer");
-    assert_eq!(world.peer(1, 0).stale, FamilySet::ALL);
+    assert_eq!(world.peer(1, 0).stale, FamilySet::UNICAST);
     assert_eq!((world.count(1, V4), world.count(2, V4), world.updates(2, 1)), (300, 300, before));
     assert!(world.peer(1, 0).last_error.unwrap().contains("restarted"));
     // Not one NOTIFICATION.
@@ -336,7 +336,7 @@ fn a_restart_does_not_wait_for_the_dead() {
     world.pass(secs(1));
     world.crash(0, End::Closing);
     world.cut(0, 3, true);
-    let reader = world.nodes[0].speaker.subscribe(FamilySet::ALL);
+    let reader = world.nodes[0].speaker.subscribe(FamilySet::UNICAST);
     world.originate(0, nth(0), marked(9));
     world.rejoin(0, &[1, 2, 3], KEPT);
     world.command(0, Command::LoadingDone);
@@ -358,7 +358,7 @@ fn a_restart_does_not_wait_for_the_dead() {
 #[test]
 fn a_restart_waits_only_for_what_was_agreed() {
     let mut world = World::new(&[65010, 65020, 65030]);
-    for (other, how, families) in [(1, Some(KEPT), FamilySet::only(V4)), (2, None, FamilySet::ALL)] {
+    for (other, how, families) in [(1, Some(KEPT), FamilySet::only(V4)), (2, None, FamilySet::UNICAST)] {
         let config = PeerConfig { passive: true, graceful_restart: how, families, ..world.config(0) };
         world.command(other, Command::PutPeer(key(0), config));
     }
@@ -420,13 +420,13 @@ fn the_restart_bit_and_the_forwarding_bit_are_said_once() {
     world.settle();
     let agreed = world.peer(1, 0).restart_agreed.unwrap();
     assert!(agreed.restarting && agreed.forwarding.is_empty());
-    assert_eq!((agreed.families, agreed.time, agreed.notification), (FamilySet::ALL, 120, true));
+    assert_eq!((agreed.families, agreed.time, agreed.notification), (FamilySet::UNICAST, 120, true));
     // In the next session nothing has restarted.
     world.cut(0, 1, true);
     world.cut(0, 1, false);
     world.pass(secs(10));
     let agreed = world.peer(1, 0).restart_agreed.unwrap();
-    assert!(!agreed.restarting && agreed.forwarding == FamilySet::ALL);
+    assert!(!agreed.restarting && agreed.forwarding == FamilySet::UNICAST);
     // Nor later than the restart time.
     world.crash(0, End::Closing);
     world.command(0, Command::LoadingDone);

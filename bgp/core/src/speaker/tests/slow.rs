@@ -142,7 +142,7 @@ fn the_log_lets_go_of_what_a_lost_slow_neighbour_held() {
     world.stall(3, 1, false);
     clear(&mut world, 0..300);
     world.settle();
-    assert_eq!(world.nodes[1].speaker.sizes().destinations, [0, 0]);
+    assert_eq!(world.nodes[1].speaker.sizes().destinations, [0; Family::COUNT]);
     assert_eq!(world.nodes[1].speaker.sizes().attribute_sets, 0, "nobody holds a set any more");
 }
 
@@ -157,7 +157,7 @@ fn every_set_is_freed_when_the_last_one_leaves() {
     }
     world.settle();
     let sizes = world.nodes[1].speaker.sizes();
-    assert_eq!((sizes.destinations, sizes.attribute_sets, sizes.update_groups), ([0, 0], 0, 0));
+    assert_eq!((sizes.destinations, sizes.attribute_sets, sizes.update_groups), ([0; Family::COUNT], 0, 0));
     assert!(!world.nodes[1].speaker.has_work());
     // Nobody expects 0 any more.
     world.pass(Duration::from_secs(10));

@@ -41,8 +41,12 @@ fn a_neighbour_may_be_deaf_for_twice_the_hold_time_but_for_eight_minutes_at_leas
 
 #[test]
 fn our_open_says_what_the_settings_say() {
-    let settings =
-        PeerSettings { local_asn: Asn(70_000), families: FamilySet::ALL, hold_time: hold(240), ..settings() };
+    let settings = PeerSettings {
+        local_asn: Asn(70_000),
+        families: FamilySet::UNICAST,
+        hold_time: hold(240),
+        ..settings()
+    };
     let mut bench = Bench::at(State::Connect, settings.clone());
     bench.input(Input::Connected(OUT, link(Direction::Active)));
     let Some(Output::Send(OUT, sent)) = bench.out.pop() else { panic!("no OPEN") };
