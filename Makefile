@@ -28,7 +28,7 @@ build:
 test:
 	@sh .ci/packages test
 	@skipped=$$(mktemp); status=0; \
-	SKIPPED_TESTS=$$skipped cargo test --locked --workspace || status=$$?; \
+	SKIPPED_TESTS=$$skipped cargo test --locked --workspace --no-fail-fast || status=$$?; \
 	if [ -s $$skipped ]; then echo; echo "Skipped:"; sort -u $$skipped; else echo; echo "Nothing was skipped."; fi; \
 	rm -f $$skipped; exit $$status
 

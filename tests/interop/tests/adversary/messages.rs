@@ -116,6 +116,8 @@ fn floods_of_connections() {
         // A neighbour that has a session, and connects again and again without ever closing.
         let mut known = Raw::connect(peer(101), socket());
         known.establish(&raw::open(ASN, 0, peer(101)));
+        // Until our KEEPALIVE is read, a second connection is a collision to be solved, and is told OPEN.
+        speaker.await_state(101, "established");
         let mut held: Vec<Raw> = (0..1000).map(|_| Raw::connect(peer(101), socket())).collect();
         let most = descriptors(&speaker);
         assert!(most < before + 300, "{most} descriptors after 1000 connections, {before} before");
