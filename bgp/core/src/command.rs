@@ -66,10 +66,17 @@ pub enum Command {
     LoadingDone,
     /// Exchange routes with a peer again, softly or by a reset.
     ClearPeer(PeerKey, Clear),
-    /// Administrative stop with a text for the other side (RFC 9003; at most 255 octets of UTF-8).
+    /// Administrative stop with a text for the other side (RFC 9003; at most 255 octets of UTF-8), and for whoever asks why.
+    /// It outlives every change of the configuration but the neighbour's deletion.
     DisablePeer(PeerKey, String),
-    /// Ends an administrative stop.
+    /// Ends an administrative stop, a graceful shutdown, and any wait that keeps the neighbour idle or from the next attempt
+    /// to connect.
     EnablePeer(PeerKey),
+    /// The session with a neighbour is about to be shut down (RFC 8326 section 4.2): what it is told goes with the community
+    /// GRACEFUL_SHUTDOWN, and with LOCAL_PREF 0 to an internal one; what it has told gets both, behind import policy. So both
+    /// ends move to other paths while this one still works. It stays so until [`Command::EnablePeer`], whatever becomes of
+    /// the session and the configuration. Refused for a neighbour that is disabled.
+    GracefulShutdown(PeerKey),
     /// Ends every session, since the speaker is about to end. Every neighbour is disabled then.
     Stop(StopMode),
 }
@@ -90,11 +97,14 @@ pub enum StopMode {
 /// How a peer is cleared.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Clear {
-    /// Run import policy again over what the peer sent (it is kept, so nothing is asked of the peer).
+    /// Run import policy again over what the peer sent, which is kept; and ask it to send everything again where it can (RFC
+    /// 2918). [`Applied::Unchanged`] where it has sent nothing.
     SoftIn,
-    /// Send every route again.
+    /// Send every route again, between markers where that was agreed (RFC 7313). [`Applied::Unchanged`] without a session.
     SoftOut,
-    /// Reset the session: Cease / Administrative Reset.
+    /// Reset the session: Cease / Administrative Reset. Where both ends agreed to keep routes over a NOTIFICATION (RFC 8538)
+    /// they keep them; who wants none kept disables and enables the peer. Without a session it is tried for at once. Refused
+    /// for a peer that is disabled.
     Hard,
 }
 
@@ -335,6 +345,9 @@ pub enum Refusal {
     /// The peer does not exist.
     #[error("no peer {0}")]
     NoSuchPeer(PeerKey),
+    /// The peer is administratively stopped.
+    #[error("peer {0} is disabled")]
+    Disabled(PeerKey),
     /// Another neighbour has the same remote address.
     #[error("peer {0} has the same remote address and port")]
     PeerExists(PeerKey),

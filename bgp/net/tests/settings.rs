@@ -180,6 +180,7 @@ fn row_of(command: &Command) -> Option<&'static str> {
         | Command::ClearPeer(..)
         | Command::DisablePeer(..)
         | Command::EnablePeer(_)
+        | Command::GracefulShutdown(_)
         | Command::Stop(_) => None,
     }
 }

@@ -248,6 +248,22 @@ impl Peer {
         }
     }
 
+    /// Leaves Idle, if it is there, as if for the first time, and else spares the wait for the next attempt to connect.
+    /// Says whether that made a difference. Not an event of RFC 4271: its start events are ignored outside Idle.
+    pub fn hurry(&mut self, now: Instant, out: &mut Outbox<Output>) -> bool {
+        let waits = !matches!(self.admission, Admission::Open);
+        if waits {
+            self.begin(now, out);
+        } else if self.conns.iter().all(Option::is_none) && self.wants_connection() {
+            self.damping = 0;
+            self.connect(now, out);
+        } else {
+            return false;
+        }
+        self.note_state(now);
+        true
+    }
+
     /// Leaves Idle as if for the first time.
     fn begin(&mut self, now: Instant, out: &mut Outbox<Output>) {
         self.connect_retry_counter = 0;

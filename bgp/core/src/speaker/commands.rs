@@ -11,7 +11,7 @@ use super::neighbour::Neighbour;
 use super::policies::Members;
 use super::ribs::for_rib;
 use super::state::{Speaker, for_family};
-use crate::command::{Applied, Audience, Clear, Command, Origination, PeerConfig, Policy, Refusal, StopMode};
+use crate::command::{Applied, Audience, Command, Origination, PeerConfig, Policy, Refusal};
 use crate::outbox::Outbox;
 use crate::peer_key::{PeerIx, PeerKey};
 use crate::policy::PolicyName;
@@ -20,8 +20,6 @@ use crate::time::Instant;
 
 /// Octets that the attributes of an own route may have, so that they fit into a message with what export adds.
 const LONGEST_OWN: usize = 4096 - 256;
-/// Octets of a shutdown text (RFC 9003).
-const LONGEST_TEXT: usize = 255;
 
 impl Speaker {
     /// Carries out a command.
@@ -85,17 +83,18 @@ impl Speaker {
             Command::ClearPeer(key, how) => self.clear_peer(now, &key, how, out),
             Command::DisablePeer(key, text) => self.disable_peer(now, &key, &text, out),
             Command::EnablePeer(key) => self.enable_peer(now, &key, out),
+            Command::GracefulShutdown(key) => self.shut_gracefully(&key),
             Command::Stop(mode) => self.stop(now, &mode, out),
         };
         self.settle(out);
         applied
     }
 
-    fn find(&self, key: &PeerKey) -> Result<PeerIx, Refusal> {
+    pub(super) fn find(&self, key: &PeerKey) -> Result<PeerIx, Refusal> {
         self.by_key.get(key).copied().ok_or(Refusal::NoSuchPeer(*key))
     }
 
-    fn keys(&self) -> Vec<PeerIx> {
+    pub(super) fn keys(&self) -> Vec<PeerIx> {
         self.by_key.values().copied().collect()
     }
 }
@@ -259,7 +258,13 @@ impl Speaker {
     }
 
     /// Ends a session, if there is one, and lets it start again.
-    fn restart(&mut self, now: Instant, peer: PeerIx, why: StopReason, out: &mut Outbox<Output>) -> Applied {
+    pub(super) fn restart(
+        &mut self,
+        now: Instant,
+        peer: PeerIx,
+        why: StopReason,
+        out: &mut Outbox<Output>,
+    ) -> Applied {
         let Some(neighbour) = self.peer(peer) else { return Applied::Applied };
         let (disabled, had) = (neighbour.disabled, neighbour.session.status().conn.is_some());
         if disabled {
@@ -299,91 +304,6 @@ impl Speaker {
             }
         }
         Ok(applied)
-    }
-
-    fn clear_peer(
-        &mut self,
-        now: Instant,
-        key: &PeerKey,
-        how: Clear,
-        out: &mut Outbox<Output>,
-    ) -> Result<Applied, Refusal> {
-        let peer = self.find(key)?;
-        match how {
-            Clear::SoftIn => self.begin_reimport(peer),
-            Clear::SoftOut => Family::ALL.into_iter().for_each(|family| self.send_again(peer, family)),
-            Clear::Hard => return Ok(self.restart(now, peer, StopReason::Reset("".into()), out)),
-        }
-        Ok(Applied::Applied)
-    }
-
-    fn disable_peer(
-        &mut self,
-        now: Instant,
-        key: &PeerKey,
-        text: &str,
-        out: &mut Outbox<Output>,
-    ) -> Result<Applied, Refusal> {
-        let peer = self.find(key)?;
-        if text.len() > LONGEST_TEXT {
-            return Err(Refusal::TextTooLong(text.len()));
-        }
-        let Some(neighbour) = self.peer_mut(peer) else { return Ok(Applied::Unchanged) };
-        if std::mem::replace(&mut neighbour.disabled, true) {
-            return Ok(Applied::Unchanged);
-        }
-        Ok(self.stop_peer(now, peer, StopReason::Shutdown(text.into()), out))
-    }
-
-    /// Ends a session for good, and with it what is kept of the neighbour.
-    fn stop_peer(
-        &mut self,
-        now: Instant,
-        peer: PeerIx,
-        why: StopReason,
-        out: &mut Outbox<Output>,
-    ) -> Applied {
-        let Some(neighbour) = self.peer_mut(peer) else { return Applied::Unchanged };
-        neighbour.disabled = true;
-        let had = neighbour.session.status().conn.is_some();
-        self.session(now, peer, session::Input::Stop(why), out);
-        self.forget_stale(peer);
-        self.review_convergence(now);
-        if had { Applied::SessionReset } else { Applied::Applied }
-    }
-
-    fn stop(&mut self, now: Instant, mode: &StopMode, out: &mut Outbox<Output>) -> Result<Applied, Refusal> {
-        let why = match mode {
-            StopMode::Graceful(text) | StopMode::Notify(text) if text.len() > LONGEST_TEXT => {
-                return Err(Refusal::TextTooLong(text.len()));
-            }
-            StopMode::Graceful(text) => StopReason::Restart(text.as_str().into()),
-            StopMode::Notify(text) => StopReason::Shutdown(text.as_str().into()),
-            StopMode::Destroy => StopReason::Deconfigured,
-        };
-        let mut applied = Applied::Unchanged;
-        for peer in self.keys() {
-            if self.peer(peer).is_some_and(|neighbour| !neighbour.disabled) {
-                let one = self.stop_peer(now, peer, why.clone(), out);
-                applied = if applied == Applied::SessionReset { applied } else { one };
-            }
-        }
-        Ok(applied)
-    }
-
-    fn enable_peer(
-        &mut self,
-        now: Instant,
-        key: &PeerKey,
-        out: &mut Outbox<Output>,
-    ) -> Result<Applied, Refusal> {
-        let peer = self.find(key)?;
-        let Some(neighbour) = self.peer_mut(peer) else { return Ok(Applied::Unchanged) };
-        if !std::mem::replace(&mut neighbour.disabled, false) {
-            return Ok(Applied::Unchanged);
-        }
-        self.session(now, peer, session::Input::Start, out);
-        Ok(Applied::Applied)
     }
 }
 
@@ -535,7 +455,7 @@ impl Speaker {
         }
     }
 
-    fn begin_reimport(&mut self, peer: PeerIx) {
+    pub(super) fn begin_reimport(&mut self, peer: PeerIx) {
         let Some(neighbour) = self.peer(peer) else { return };
         for family in neighbour.families_with_routes().iter() {
             for_family!(self, family, rib => rib.begin_reimport(peer));

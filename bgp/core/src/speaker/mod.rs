@@ -20,6 +20,7 @@
 //! | `ribs.rs` | all families, each with its own type of key |
 //! | `policies.rs` | sets and policies |
 //! | `commands.rs` | what the embedder may ask |
+//! | `admin.rs` | the part of it that operators ask: clear, stop, start, leave gently |
 //! | `jobs.rs` | what takes longer than a turn |
 //! | `stream.rs` | best paths for the embedder |
 //! | `convergence.rs` | when initial convergence has ended |
@@ -27,6 +28,7 @@
 //!
 //! *Absent on purpose:* sockets, clocks, threads, callbacks. Nothing here waits.
 
+mod admin;
 mod answers;
 mod commands;
 mod complaint;

@@ -5,10 +5,12 @@ use std::time::Duration;
 use std::sync::Arc;
 
 use bgp_wire::{Family, MessageType, RouteRefresh};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
+use super::Output;
 use super::state::{Speaker, for_family};
 use crate::egress::{Next, Refresh};
+use crate::outbox::Outbox;
 use crate::peer_key::{ConnId, PeerIx};
 use crate::time::Instant;
 
@@ -137,6 +139,19 @@ impl Speaker {
             }
             _ => {}
         }
+    }
+
+    /// Asks a neighbour for everything again (RFC 2918), where it answers that.
+    pub(super) fn ask_again(&mut self, peer: PeerIx, out: &mut Outbox<Output>) {
+        let Some(neighbour) = self.peer_mut(peer) else { return };
+        let Some(up) = neighbour.up.as_ref().filter(|up| up.negotiated.route_refresh) else { return };
+        let (conn, families) = (up.conn, up.negotiated.families);
+        neighbour.sent.count(MessageType::RouteRefresh, families.len() as u64);
+        let mut bytes = BytesMut::new();
+        families
+            .iter()
+            .for_each(|family| RouteRefresh::new(family, RouteRefresh::REQUEST).encode(&mut bytes));
+        self.send(conn, bytes.freeze(), out);
     }
 
     /// Everything is to be sent again.

@@ -299,7 +299,7 @@ impl Speaker {
         }
     }
 
-    fn send(&mut self, conn: ConnId, bytes: Bytes, out: &mut Outbox<Output>) {
+    pub(super) fn send(&mut self, conn: ConnId, bytes: Bytes, out: &mut Outbox<Output>) {
         if let Some(entry) = self.conns.get_mut(&conn) {
             entry.control.push_back(bytes);
             self.wake(conn, out);

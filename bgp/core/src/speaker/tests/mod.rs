@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod add_path;
+mod admin;
 mod bulk;
 mod capabilities;
 mod commands;
