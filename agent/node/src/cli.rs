@@ -5,7 +5,9 @@
 
 mod agent;
 mod check;
+mod clear;
 mod output;
+mod peer;
 mod peers;
 mod routes;
 mod speaker;
@@ -36,6 +38,8 @@ enum Command {
     Agent(agent::Arguments),
     Speaker(speaker::Arguments),
     Peers(peers::Arguments),
+    Peer(peer::Arguments),
+    Clear(clear::Arguments),
     Routes(routes::Arguments),
     Vpp(vpp::Arguments),
     Check(check::Arguments),
@@ -54,6 +58,12 @@ struct Asking {
     output: Format,
 }
 
+/// What is to be changed: where it is asked for, and the question.
+struct Changed<'a, Q> {
+    place: &'static str,
+    question: &'a Q,
+}
+
 /// How an answer is shown.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
@@ -69,6 +79,8 @@ pub(crate) fn main() -> ExitCode {
         Command::Agent(arguments) => agent::run(arguments),
         Command::Speaker(arguments) => speaker::run(arguments),
         Command::Peers(arguments) => peers::run(&arguments),
+        Command::Peer(arguments) => peer::run(&arguments),
+        Command::Clear(arguments) => clear::run(&arguments),
         Command::Routes(arguments) => routes::run(&arguments),
         Command::Vpp(arguments) => vpp::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
@@ -90,13 +102,18 @@ mod tests {
 
     #[test]
     fn every_command_explains_itself() {
-        let mut command = Arguments::command();
-        for sub in command.get_subcommands_mut() {
-            let help = sub.render_long_help().to_string();
-            assert!(help.len() > 200, "{help}");
-            for argument in sub.get_arguments() {
-                assert!(argument.get_help().is_some(), "{} {}", sub.get_name(), argument.get_id());
+        fn explained(command: &mut clap::Command) {
+            for sub in command.get_subcommands_mut().filter(|sub| sub.get_name() != "help") {
+                let help = sub.render_long_help().to_string();
+                assert!(help.len() > 200, "{help}");
+                for argument in sub.get_arguments() {
+                    assert!(argument.get_help().is_some(), "{} {}", sub.get_name(), argument.get_id());
+                }
+                explained(sub);
             }
         }
+        let mut command = Arguments::command();
+        command.build();
+        explained(&mut command);
     }
 }

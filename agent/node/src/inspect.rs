@@ -1,11 +1,13 @@
 //! The inspection socket: answers about the running process, as HTTP with JSON on a Unix socket.
 //!
 //! `GET /v1/peers`, `/v1/routes` (streamed), `/v1/vpp`, `/v1/version`; `POST /v1/audit`, which has VPP audited and then
-//! answers as `/v1/vpp` does. It asks the owners of the state and keeps none; what it sends was true a moment ago.
+//! answers as `/v1/vpp` does; `POST /v1/clear` and `/v1/peer`, which change something at neighbours and are for root and the
+//! owner of the process only. It asks the owners of the state and keeps none; what it sends was true a moment ago.
 
 pub(crate) mod answer;
 mod base64;
 pub(crate) mod client;
+mod control;
 pub(crate) mod http;
 mod routes;
 
@@ -69,17 +71,27 @@ impl Inspector {
 impl Service for Inspector {
     async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
         let path = request.uri().path().trim_end_matches('/');
-        if request.method() == Method::POST && path == "/v1/audit" {
-            return self.vpp(true).await;
+        if request.method() == Method::POST {
+            return match path {
+                "/v1/audit" => self.vpp(true).await,
+                "/v1/clear" => control::clear(&self.speaker, request).await,
+                "/v1/peer" => control::peer(&self.speaker, request).await,
+                _ => failure(
+                    StatusCode::METHOD_NOT_ALLOWED,
+                    "only /v1/audit, /v1/clear and /v1/peer take POST, all else GET",
+                ),
+            };
         }
         if request.method() != Method::GET {
-            return failure(StatusCode::METHOD_NOT_ALLOWED, "only /v1/audit takes POST, all else GET");
+            return failure(StatusCode::METHOD_NOT_ALLOWED, "there are GET and POST only");
         }
         match path {
             "/v1/peers" => self.peers().await,
             "/v1/routes" => routes::answer(&self.speaker, request.uri().query().unwrap_or_default()).await,
             "/v1/vpp" => self.vpp(false).await,
-            "/v1/audit" => failure(StatusCode::METHOD_NOT_ALLOWED, "/v1/audit takes POST"),
+            "/v1/audit" | "/v1/clear" | "/v1/peer" => {
+                failure(StatusCode::METHOD_NOT_ALLOWED, format!("{path} takes POST"))
+            }
             "/v1/version" => json(StatusCode::OK, &Version::own()),
             _ => failure(StatusCode::NOT_FOUND, "there are /v1/peers, /v1/routes, /v1/vpp and /v1/version"),
         }

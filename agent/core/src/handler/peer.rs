@@ -227,6 +227,16 @@ impl PeerHandler {
                     "remove nodeMeshPassword",
                 ));
             }
+            let too_long =
+                config.mesh_max_restart_time.is_some_and(|time| session::restart_time(time).is_none());
+            if *name == BgpConfigName::Default && too_long {
+                conditions.push(Condition::warning(
+                    object(),
+                    "spec.nodeMeshMaxRestartTime",
+                    "more than 4095 s does not fit; the usual time is used",
+                    "set a shorter time",
+                ));
+            }
         }
         conditions
     }

@@ -1,6 +1,7 @@
 //! BGPConfiguration: the cluster's settings, and the few that one node may override.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bgp_core::Asn;
 
@@ -52,4 +53,6 @@ pub struct BgpConfig {
     pub bind_node_ip: bool,
     /// Sessions of the mesh ask for a password. `default` only.
     pub mesh_password: bool,
+    /// Graceful-restart time of the sessions of the mesh; 120 s where absent. `default` only.
+    pub mesh_max_restart_time: Option<Duration>,
 }

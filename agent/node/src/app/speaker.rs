@@ -164,6 +164,7 @@ fn name(command: &Command) -> String {
         Command::ClearPeer(key, _) => format!("clear {key}"),
         Command::DisablePeer(key, _) => format!("disable {key}"),
         Command::EnablePeer(key) => format!("enable {key}"),
+        Command::GracefulShutdown(key) => format!("graceful shutdown of {key}"),
         Command::Stop(_) => "stop".into(),
     }
 }

@@ -5,7 +5,12 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use crate::inspect::client::AskError;
+use serde::Serialize;
+
+use super::table::{Cell, Column, Tone, table};
+use super::{Asking, Changed, Format};
+use crate::inspect::answer::Done;
+use crate::inspect::client::{AskError, post, read};
 
 /// Why a command ends without its answer.
 #[derive(Debug, thiserror::Error)]
@@ -16,6 +21,9 @@ pub(super) enum CommandError {
     /// The answer can't be written.
     #[error("cannot write: {0}")]
     Write(#[from] io::Error),
+    /// Of several neighbours some did not follow.
+    #[error("not carried out everywhere")]
+    Partly,
 }
 
 /// Run a command that asks. A reader that goes away (`| head`) is no failure.
@@ -30,6 +38,33 @@ pub(super) fn run(command: impl Future<Output = Result<(), CommandError>>) -> Ex
             }
         }
     })
+}
+
+/// Run a command that changes something at neighbours, and show what became of it at each.
+pub(super) fn change(asking: &Asking, changed: Changed<'_, impl Serialize>) -> ExitCode {
+    run(async {
+        let question = serde_json::to_string(changed.question).map_err(AskError::from)?;
+        let answer = post(&asking.socket, changed.place, question).await?;
+        let done: Vec<Done> = read(&answer)?;
+        match asking.output {
+            Format::Json => print(&(answer + "\n"))?,
+            Format::Table => print(&show(&done, colours()))?,
+        }
+        if done.iter().any(|done| done.result == REFUSED) { Err(CommandError::Partly) } else { Ok(()) }
+    })
+}
+
+const REFUSED: &str = "refused";
+
+fn show(done: &[Done], colours: bool) -> String {
+    let rows: Vec<Vec<Cell>> = done
+        .iter()
+        .map(|done| {
+            let tone = if done.result == REFUSED { Tone::Bad } else { Tone::Plain };
+            vec![Cell::from(done.peer.clone()), Cell::toned(done.detail.clone(), tone)]
+        })
+        .collect();
+    table(&[Column::text("PEER"), Column::text("DONE")], &rows, colours)
 }
 
 /// Write to standard output.

@@ -14,7 +14,7 @@ use crate::inspect::client::{ask, ask_text};
 /// Sessions: state, uptime, why down, families, prefixes received, accepted and advertised.
 ///
 /// One line for each neighbor and family, sorted by our AS number and the neighbor's address. Where a session is not
-/// established, a second line says why.
+/// established, a second line says why; others say what an operator has asked for, and what is kept over a restart.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
@@ -56,8 +56,24 @@ fn show(peers: &[Peer], colours: bool) -> String {
         if let Some(reason) = &peer.state_reason {
             out += &paragraph(2, reason);
         }
+        notes(peer).iter().for_each(|note| out += &paragraph(2, note));
     }
     out
+}
+
+/// What an operator should not forget, or would miss.
+fn notes(peer: &Peer) -> Vec<String> {
+    let mut notes = Vec::new();
+    if peer.graceful_shutdown {
+        notes.push(
+            "graceful shutdown: routes to and from it are the last choice until it is enabled".to_owned(),
+        );
+    }
+    let stale = &peer.graceful_restart.stale_families;
+    if peer.session_state == "established" && !stale.is_empty() {
+        notes.push(format!("it has restarted and not said all again yet: {}", stale.join(", ")));
+    }
+    notes
 }
 
 fn rows(peer: &Peer) -> Vec<Vec<Cell>> {
@@ -115,7 +131,7 @@ fn address(peer: &Peer) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inspect::answer::AddPath;
+    use crate::inspect::answer::{AddPath, GracefulRestart};
 
     fn family(afi: &str, received: u64) -> PeerFamily {
         PeerFamily {
@@ -174,6 +190,16 @@ PEER                 AS  STATE        UPTIME  FAMILY        RECEIVED  ACCEPTED  
 "
         );
         assert_eq!(show(&[], false), "no neighbors\n");
+        let graceful_restart =
+            GracefulRestart { stale_families: vec!["ipv4-unicast".into()], ..GracefulRestart::default() };
+        let leaving = Peer { graceful_shutdown: true, graceful_restart, ..peers[0].clone() };
+        let text = show(&[leaving], false);
+        for line in [
+            "  graceful shutdown: routes to and from it are the last choice until it is enabled\n",
+            "  it has restarted and not said all again yet: ipv4-unicast\n",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
     }
 
     #[test]

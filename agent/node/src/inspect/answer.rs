@@ -3,6 +3,7 @@
 //! Peers and routes have the fields that Cilium's agents give, and plain readable ones beside them. The commands read the
 //! same types back.
 
+mod done;
 mod peer;
 mod route;
 mod vpp;
@@ -12,8 +13,9 @@ use std::time::Duration;
 use bgp_wire::Family;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use done::{ClearQuestion, Done, PeerAction, PeerQuestion, Soft};
 #[cfg(test)]
-pub(crate) use peer::AddPath;
+pub(crate) use peer::{AddPath, GracefulRestart};
 pub(crate) use peer::{Peer, PeerFamily};
 #[cfg(test)]
 pub(crate) use route::Path;

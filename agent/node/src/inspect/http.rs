@@ -1,4 +1,4 @@
-//! HTTP/1 as the inspection socket and the health port speak it: GET only, JSON answers, long ones in chunks.
+//! HTTP/1 as the inspection socket and the health port speak it: JSON answers, long ones in chunks.
 
 use std::convert::Infallible;
 use std::fs;
@@ -36,6 +36,14 @@ const CONNECTIONS: usize = 64;
 pub(crate) trait Service: Send + Sync + 'static {
     /// Answer one request.
     fn answer(self: Arc<Self>, request: Request<Incoming>) -> impl Future<Output = Response<Body>> + Send;
+}
+
+/// Who is at the other end of a Unix socket, as the kernel says (SO_PEERCRED): found among the extensions of a request. There
+/// is none over TCP.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Caller {
+    /// The user who connected.
+    pub(crate) uid: u32,
 }
 
 /// Where requests come from.
@@ -103,14 +111,15 @@ pub(crate) async fn serve<S: Service>(listener: Listener, service: Arc<S>) {
         let service = Arc::clone(&service);
         let accepted = match &listener {
             Listener::Unix(listener) => listener.accept().await.map(|(stream, _)| {
+                let caller = stream.peer_cred().ok().map(|peer| Caller { uid: peer.uid() });
                 tokio::spawn(async move {
-                    converse(stream, service).await;
+                    converse(stream, caller, service).await;
                     drop(place);
                 });
             }),
             Listener::Tcp(listener) => listener.accept().await.map(|(stream, _)| {
                 tokio::spawn(async move {
-                    converse(stream, service).await;
+                    converse(stream, None, service).await;
                     drop(place);
                 });
             }),
@@ -122,9 +131,16 @@ pub(crate) async fn serve<S: Service>(listener: Listener, service: Arc<S>) {
     }
 }
 
-async fn converse<S: Service>(stream: impl AsyncRead + AsyncWrite + Unpin, service: Arc<S>) {
-    let answer = service_fn(move |request| {
+async fn converse<S: Service>(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    caller: Option<Caller>,
+    service: Arc<S>,
+) {
+    let answer = service_fn(move |mut request: Request<Incoming>| {
         let service = Arc::clone(&service);
+        if let Some(caller) = caller {
+            request.extensions_mut().insert(caller);
+        }
         async move { Ok::<_, Infallible>(service.answer(request).await) }
     });
     let connection = hyper::server::conn::http1::Builder::new()
@@ -177,6 +193,25 @@ mod tests {
         assert!(path.exists(), "a dead process leaves its socket behind");
         Listener::unix(&path).unwrap();
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    /// Tells who it thinks has asked.
+    struct Who;
+
+    impl Service for Who {
+        async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
+            json(StatusCode::OK, &request.extensions().get::<Caller>().map(|caller| caller.uid))
+        }
+    }
+
+    #[tokio::test]
+    async fn the_kernel_says_who_has_connected() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("p.sock");
+        let server = tokio::spawn(serve(Listener::unix(&path).unwrap(), Arc::new(Who)));
+        let uid: Option<u32> = crate::inspect::client::ask(&path, "/").await.unwrap();
+        assert_eq!(uid, Some(rustix::process::getuid().as_raw()));
+        server.abort();
     }
 
     #[tokio::test]

@@ -18,6 +18,7 @@ pub(super) fn value(config: &BgpConfiguration) -> model::BgpConfig {
         listen_port: config.listen_port.map(PeerPort),
         bind_node_ip: config.bind_node_ip,
         mesh_password: config.mesh_password.is_some(),
+        mesh_max_restart_time: config.mesh_max_restart_time,
     }
 }
 

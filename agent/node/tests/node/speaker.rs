@@ -108,3 +108,109 @@ async fn many_routes_stream_through_a_closed_pipe() {
     assert!(status.status.success(), "{status:?}");
     assert_eq!(status.stderr, b"");
 }
+
+/// `peregrine clear` and `peregrine peer` on a running process, the agent's as well as the speaker's.
+#[tokio::test]
+async fn operators_clear_stop_and_start_neighbours() {
+    let lab = Lab::new();
+    let _sim = lab.sim();
+    let speaker = lab.speaker().await;
+    let _agent = lab.agent().await;
+    let first = lab.established("speaker.sock").await;
+    let whom = first["peer-address"].as_str().unwrap().to_owned();
+    let port = first["peer-port"].as_u64().unwrap();
+    lab.heard(&["10.244.1.0/26"]).await;
+    let only = |answer: &Value| {
+        let done = &answer.as_array().unwrap()[0];
+        (done["result"].as_str().unwrap().to_owned(), done["detail"].as_str().unwrap().to_owned())
+    };
+
+    // Softly, and nobody notices but the counters.
+    for words in
+        [vec!["clear", "all"], vec!["clear", &whom, "--soft", "in"], vec!["clear", &whom, "--soft", "out"]]
+    {
+        let (result, detail) = only(&lab.ask("speaker.sock", &words).await);
+        assert_eq!(result, "applied", "{words:?}: {detail}");
+    }
+    let peer = lab.established("speaker.sock").await;
+    assert_eq!(peer["established-transitions"], 1, "{peer}");
+    // By a reset.
+    let (result, _) = only(&lab.ask("speaker.sock", &["clear", &format!("{whom}:{port}"), "--hard"]).await);
+    assert_eq!(result, "session-reset");
+    until("the session is back", || async {
+        let peer = lab.established("speaker.sock").await;
+        if peer["established-transitions"] == 2 { Ok(()) } else { Err(peer.to_string()) }
+    })
+    .await;
+
+    // What can't be is answered in words.
+    for (words, expected) in [
+        (vec!["clear", "192.0.2.77"], format!("no neighbor \"192.0.2.77\"; there are {whom}:{port}")),
+        (
+            vec!["peer", "disable", &whom, "--message", &"x".repeat(256)],
+            "the text has 256 octets; at most 255 fit".into(),
+        ),
+        (vec!["clear", &whom, "--soft", "in", "--hard"], "cannot be used with".into()),
+    ] {
+        let error = lab.try_ask("speaker.sock", &words).await.unwrap_err();
+        assert!(error.contains(&expected), "{words:?}: {error}");
+    }
+
+    // Stopped, with a word. A file that is read again changes nothing about it.
+    let (result, _) =
+        only(&lab.ask("speaker.sock", &["peer", "disable", &whom, "--message", "Umbau, bis später"]).await);
+    assert_eq!(result, "session-reset");
+    lab.write("speaker.yaml", &lab.speaker_file("", &["198.51.100.0/24"]));
+    speaker.signal(Signal::HUP);
+    until("the file is read again", || async {
+        let log = speaker.log();
+        if log.contains("configuration read again") { Ok(()) } else { Err(log) }
+    })
+    .await;
+    let peers = lab.ask("speaker.sock", &["peers"]).await;
+    let peer = &peers.as_array().unwrap()[0];
+    assert_eq!((&peer["session-state"], &peer["disabled"]), (&"idle".into(), &true.into()), "{peer}");
+    assert_eq!(peer["state-reason"], "administratively stopped: Umbau, bis später");
+    let told = until("the agent knows why", || async {
+        let peers = lab.try_ask("agent.sock", &["peers"]).await?;
+        let told = peers.as_array().unwrap()[0]["last-error"].as_str().unwrap_or_default().to_owned();
+        if told.contains("Umbau, bis später") { Ok(told) } else { Err(told) }
+    })
+    .await;
+    assert!(told.contains("Administrative Shutdown"), "{told}");
+    let error = lab.try_ask("speaker.sock", &["clear", &whom, "--hard"]).await.unwrap_err();
+    assert!(error.contains("is disabled"), "{error}");
+    let shown = lab.show("speaker.sock", &["peer", "enable", "all"]).await;
+    assert!(shown.contains("started"), "{shown}");
+    lab.established("speaker.sock").await;
+
+    // The agent's neighbours are left in the same way.
+    let agents = lab.established("agent.sock").await;
+    let whom = agents["peer-address"].as_str().unwrap();
+    lab.ask("agent.sock", &["peer", "gshut", whom]).await;
+    until("the route is marked", || async {
+        let routes = lab.try_ask("speaker.sock", &["routes", "10.244.1.0/26"]).await?;
+        let path = &routes[0]["paths"][0];
+        let marked = path["communities"].to_string().contains("graceful-shutdown");
+        if marked && path["local-pref"] == 0 { Ok(()) } else { Err(routes.to_string()) }
+    })
+    .await;
+    let shown = lab.show("agent.sock", &["peers"]).await;
+    assert!(shown.contains("graceful shutdown"), "{shown}");
+    // Another BGPPeer for the same session changes nothing about that.
+    lab.manifest("peer.yaml", &lab.peer_manifest("  keepaliveTime: 20s\n"));
+    until("the change is in force", || async {
+        let peers = lab.try_ask("agent.sock", &["peers"]).await?;
+        let peer = &peers[0];
+        let there = peer["configured-keep-alive-time-seconds"] == 20 && peer["graceful-shutdown"] == true;
+        if there { Ok(()) } else { Err(peer.to_string()) }
+    })
+    .await;
+    lab.ask("agent.sock", &["peer", "enable", whom]).await;
+    until("the mark is off", || async {
+        let routes = lab.try_ask("speaker.sock", &["routes", "10.244.1.0/26"]).await?;
+        let marked = routes.to_string().contains("graceful-shutdown");
+        if marked { Err(routes.to_string()) } else { Ok(()) }
+    })
+    .await;
+}

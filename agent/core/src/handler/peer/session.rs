@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::num::{NonZeroU8, NonZeroU16};
+use std::time::Duration;
 
 use bgp_core::command::{NextHopMode, PeerConfig, Policy};
 use bgp_core::peer_key::PeerKey;
@@ -42,6 +43,7 @@ struct Wanted<'a> {
     local: Option<IpAddr>,
     origin: ObjectRef,
     description: String,
+    restart_time: Option<Duration>,
     spec: Option<&'a PeerSpec>,
 }
 
@@ -125,6 +127,7 @@ impl Compiled {
                 local: self.source(cluster, address),
                 origin: origin.clone(),
                 description: origin.to_string(),
+                restart_time: self.spec.max_restart_time,
                 spec: Some(&self.spec),
             });
         }
@@ -183,6 +186,7 @@ impl Compiled {
             local: self.source(cluster, address),
             origin: origin.clone(),
             description: format!("{origin} to node {name}"),
+            restart_time: self.spec.max_restart_time,
             spec: Some(&self.spec),
         }
     }
@@ -216,6 +220,7 @@ pub(super) fn mesh(cluster: &Cluster, name: &NodeName) -> Vec<Claim> {
                 local: cluster.own_address(family_of(address)),
                 origin: ObjectRef::new("Node", name.as_str()),
                 description: format!("mesh with node {name}"),
+                restart_time: cluster.default_config().and_then(|config| config.mesh_max_restart_time),
                 spec: None,
             },
             cluster,
@@ -247,9 +252,8 @@ fn claim(wanted: Wanted<'_>, cluster: &Cluster) -> Option<Claim> {
     config.add_path = AddPath::ALL;
     config.keepalive = spec.and_then(|spec| spec.keepalive_time).and_then(whole_seconds);
     config.passive = wanted.passive;
-    let restart = spec.and_then(|spec| spec.max_restart_time).and_then(restart_time);
     config.graceful_restart = Some(GracefulRestart {
-        restart_time: restart.unwrap_or(RestartTime::USUAL),
+        restart_time: wanted.restart_time.and_then(restart_time).unwrap_or(RestartTime::USUAL),
         ..GracefulRestart::USUAL
     });
     config.local_address = wanted.local;
@@ -271,13 +275,13 @@ fn claim(wanted: Wanted<'_>, cluster: &Cluster) -> Option<Claim> {
 }
 
 /// A KEEPALIVE interval that a session with our hold time can have.
-fn whole_seconds(time: std::time::Duration) -> Option<NonZeroU16> {
+fn whole_seconds(time: Duration) -> Option<NonZeroU16> {
     let rounded = time.as_secs() + u64::from(time.subsec_millis() >= 500);
     NonZeroU16::new(u16::try_from(rounded).ok().filter(|secs| *secs <= 90)?)
 }
 
 /// A restart time as a session can have it, rounded up.
-fn restart_time(time: std::time::Duration) -> Option<RestartTime> {
+pub(super) fn restart_time(time: Duration) -> Option<RestartTime> {
     let secs = time.as_secs() + u64::from(time.subsec_nanos() > 0);
     u16::try_from(secs).ok().and_then(RestartTime::new)
 }

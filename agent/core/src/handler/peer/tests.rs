@@ -440,6 +440,67 @@ fn a_mesh_that_asks_for_a_password_waits() {
     assert_eq!(bench.reasons(), Vec::<String>::new());
 }
 
+/// Vector S3: the mesh, from the default object only, and from one moment to the next.
+#[test]
+fn the_mesh_has_the_restart_time_of_its_configuration() {
+    let secs = |bench: &Bench, key: &str| bench.sessions[key].graceful_restart.unwrap().restart_time.secs();
+    let config =
+        |secs| BgpConfig { mesh_max_restart_time: Some(Duration::from_secs(secs)), ..BgpConfig::default() };
+    let mut bench = Bench::started(&[
+        ("a", dual("192.0.2.1/24", "2001:db8::1/64")),
+        ("b", dual("192.0.2.2/24", "2001:db8::2/64")),
+    ]);
+    assert_eq!((secs(&bench, "192.0.2.2"), secs(&bench, "2001:db8::2")), (120, 120));
+    bench.config(BgpConfigName::Node(NodeName::from("a")), config(30));
+    assert_eq!(secs(&bench, "192.0.2.2"), 120, "one node's object has no say");
+    bench.config(BgpConfigName::Default, config(10));
+    assert_eq!((secs(&bench, "192.0.2.2"), secs(&bench, "2001:db8::2")), (10, 10));
+    // A BGPPeer has its own.
+    bench.peer("b", peer_ip("192.0.2.2", 64512));
+    assert_eq!((secs(&bench, "192.0.2.2"), secs(&bench, "2001:db8::2")), (120, 10));
+    bench.config(BgpConfigName::Default, config(4096));
+    assert_eq!(secs(&bench, "2001:db8::2"), 120);
+    let reasons = bench.conditions["BGPConfiguration"].iter().map(ToString::to_string).collect::<String>();
+    assert!(reasons.contains("spec.nodeMeshMaxRestartTime"), "{reasons}");
+}
+
+/// Vector S11, and sections 2.4 and 2.5 for who else gets it.
+#[test]
+fn a_peer_has_the_restart_time_of_its_object() {
+    let secs = |bench: &Bench, key: &str| bench.sessions[key].graceful_restart.unwrap().restart_time.secs();
+    let mut bench = Bench::started(&[
+        ("a", labelled(v4("192.0.2.1/24"), "here")),
+        ("b", labelled(v4("192.0.2.2/24"), "there")),
+    ]);
+    bench.no_mesh();
+    let by_ip = |millis| PeerSpec {
+        node: Some(NodeName::from("a")),
+        max_restart_time: Some(Duration::from_millis(millis)),
+        ..peer_ip("192.0.2.9", 64512)
+    };
+    bench.peer("tor", by_ip(10_000));
+    assert_eq!(secs(&bench, "192.0.2.9"), 10);
+    bench.peer("tor", by_ip(10_001));
+    assert_eq!(secs(&bench, "192.0.2.9"), 11, "whole seconds, rounded up");
+    bench.peer("tor", by_ip(0));
+    assert_eq!(secs(&bench, "192.0.2.9"), 0, "nothing is kept");
+    bench.peer("tor", PeerSpec { max_restart_time: None, ..by_ip(0) });
+    assert_eq!(secs(&bench, "192.0.2.9"), 120);
+    // By selector, and the other half of an object that has our node as its remote end.
+    for (selector, peers) in [("has(here)", "has(there)"), ("has(there)", "has(here)")] {
+        bench.peer(
+            "nodes",
+            PeerSpec {
+                node_selector: Some(selector.into()),
+                peer_selector: Some(peers.into()),
+                max_restart_time: Some(Duration::from_secs(7)),
+                ..PeerSpec::default()
+            },
+        );
+        assert_eq!(secs(&bench, "192.0.2.2"), 7, "{selector}");
+    }
+}
+
 #[test]
 fn port_zero_of_a_configuration_is_named_and_ignored() {
     let mut bench = Bench::started(&[("a", v4("192.0.2.1/24")), ("b", v4("192.0.2.2/24"))]);

@@ -25,6 +25,12 @@ pub(crate) struct Peer {
     pub(crate) name: String,
     /// `idle`, `connect`, `active`, `open_sent`, `open_confirm` or `established`; `unknown` for one that can't run.
     pub(crate) session_state: String,
+    /// Stopped by an operator.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) disabled: bool,
+    /// About to be left by an operator: both ends are to prefer other paths (RFC 8326).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) graceful_shutdown: bool,
     /// Why it is not established, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) state_reason: Option<String>,
@@ -225,6 +231,8 @@ impl From<&PeerStatus> for Peer {
             peer_port: status.key.port,
             name: status.description.clone(),
             session_state: status.state.to_string(),
+            disabled: status.disabled,
+            graceful_shutdown: status.graceful_shutdown,
             state_reason: reason,
             last_error: status.last_error.clone(),
             uptime_nanoseconds: status.uptime.map(nanoseconds),
