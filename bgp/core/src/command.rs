@@ -7,15 +7,16 @@
 //! *Absent on purpose:* any notion of who asks. Configuration files and Kubernetes objects are turned into commands
 //! elsewhere.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::num::{NonZeroU8, NonZeroU16};
 use std::time::Duration;
 
 use bgp_wire::attr::ExtCommunity;
-use bgp_wire::{Asn, FamilySet, Label, Nlri, RouterId};
+use bgp_wire::{Asn, Family, FamilySet, Label, Nlri, RouterId};
 use ipnet::IpNet;
 
+use crate::limit::PrefixLimit;
 use crate::peer_key::{InterfaceName, PeerKey};
 use crate::policy::{PolicyDef, PolicyMistake, PolicyName, PrefixRange, SetName};
 use crate::rib::NextHopState;
@@ -134,6 +135,9 @@ pub struct PeerConfig {
     pub idle_hold: IdleHold,
     /// Wait for the neighbour to connect, never connect. *Live.*
     pub passive: bool,
+    /// How long to hold back OPEN on a new connection (DelayOpen, RFC 4271 section 8.1.1): up to 4 minutes, zero for not
+    /// at all. *Live*, from the next connection on.
+    pub delay_open: Duration,
     /// Graceful restart (RFC 4724, with the N bit of RFC 8538; long-lived, RFC 9494), where it is offered. *Reset*, but
     /// *live* for what it has beside its restart time and long-lived stale times.
     pub graceful_restart: Option<GracefulRestart>,
@@ -151,6 +155,9 @@ pub struct PeerConfig {
     /// Segments are signed with this key (RFC 2385), and unsigned ones are not heard. Changing it resets this session
     /// once and no other; neighbours at one address, whatever their ports, should have the same. *Reset.*
     pub password: Option<Secret>,
+    /// How many prefixes the neighbour may announce in a family, before import policy. *Live*: what is too much under a
+    /// lower limit is dealt with at once, what was discarded is asked for again under a higher one.
+    pub max_prefixes: BTreeMap<Family, PrefixLimit>,
     /// What happens to routes on the way in. *Refresh.*
     pub import: Policy,
     /// What happens to routes on the way out. *Refresh.*
@@ -184,6 +191,7 @@ impl PeerConfig {
             connect_retry: usual.connect_retry,
             idle_hold: usual.idle_hold,
             passive: usual.passive,
+            delay_open: usual.delay_open,
             graceful_restart: usual.graceful_restart,
             local_address: None,
             local_port: None,
@@ -191,6 +199,7 @@ impl PeerConfig {
             multihop_ttl: None,
             ttl_security: None,
             password: None,
+            max_prefixes: BTreeMap::new(),
             import: Policy::Accept,
             export: Policy::Accept,
             next_hop: NextHopMode::Default,
@@ -226,6 +235,7 @@ impl PeerConfig {
             idle_hold: self.idle_hold,
             passive: self.passive,
             graceful_restart: self.graceful_restart,
+            delay_open: self.delay_open,
         }
     }
 }

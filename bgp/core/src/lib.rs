@@ -9,6 +9,7 @@
 
 pub mod command;
 mod egress;
+pub mod limit;
 pub mod outbox;
 pub mod peer_key;
 pub mod policy;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use bgp_wire::capability::{AgreedLongLived, AgreedRestart};
 use bgp_wire::{Asn, Family, FamilySet, NextHop, Nlri, PathId, RouterId};
 
+use crate::limit::{LimitAction, PrefixLimit};
 use crate::peer_key::PeerKey;
 use crate::rib::{AttrSet, PathRejected, Rung};
 use crate::session::{GracefulRestart, State};
@@ -41,6 +42,8 @@ pub struct PeerStatus {
     pub uptime: Option<Duration>,
     /// How often the session has become Established.
     pub established_count: u64,
+    /// Kept in Idle after a disagreement, though nobody stopped it.
+    pub idle: Option<Idle>,
     /// Why the last session ended or could not begin, in words.
     pub last_error: Option<String>,
     /// One entry for each family configured, in family order.
@@ -112,6 +115,51 @@ pub struct FamilyStatus {
     pub end_of_rib_received: bool,
     /// We have sent End-of-RIB in this session.
     pub end_of_rib_sent: bool,
+    /// How the neighbour stands to its prefix limit, where it has one.
+    pub limit: Option<LimitStatus>,
+}
+
+/// How long a neighbour is kept in Idle.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Idle {
+    /// For so long, from now.
+    For(Duration),
+    /// Until it is cleared, enabled or configured anew.
+    UntilStarted,
+}
+
+/// How a neighbour stands to its prefix limit in a family.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct LimitStatus {
+    /// The limit.
+    pub limit: PrefixLimit,
+    /// What counts towards it: see [`crate::limit`].
+    pub counted: u64,
+    /// Announcements that were not kept since the neighbour last said everything, or was last asked to.
+    pub discarded: u64,
+}
+
+impl LimitStatus {
+    /// What a person should know, if anything: that three quarters of the limit are reached, or all of it.
+    #[must_use]
+    pub fn condition(&self) -> Option<String> {
+        let Self { limit: PrefixLimit { limit, action }, counted, discarded } = *self;
+        if discarded > 0 {
+            return Some(format!(
+                "{discarded} announcements beyond the limit of {limit} prefixes were not kept"
+            ));
+        }
+        if counted > u64::from(limit) {
+            return Some(format!("{counted} prefixes, more than the limit of {limit}"));
+        }
+        let beyond = match action {
+            LimitAction::Warn => "",
+            LimitAction::Discard => "; further ones are not kept then",
+            LimitAction::Reset { .. } => "; beyond it the session ends",
+        };
+        let near = counted >= u64::from(self.limit.threshold().max(1));
+        near.then(|| format!("{counted} prefixes, close to the limit of {limit}{beyond}"))
+    }
 }
 
 /// Which table is asked for.

@@ -14,6 +14,7 @@ use std::time::Duration;
 use bgp_core::command::{
     Applied, Audience, Command, NextHopMode, Origination, PeerConfig, PeerRange, Policy, StopMode,
 };
+use bgp_core::limit::{LimitAction, PrefixLimit};
 use bgp_core::peer_key::{InstanceName, PeerKey};
 use bgp_core::policy::{Act, Condition, Default as Otherwise, Flow, PolicyDef, StatementDef};
 use bgp_core::query::{RouteQuery, RouteTable};
@@ -94,6 +95,11 @@ fn neighbour_lines() -> Vec<Line<PeerConfig>> {
         connect_retry: |config| config.connect_retry *= 2,
         idle_hold: |config| config.idle_hold.max *= 2,
         passive: |config| config.passive ^= true,
+        delay_open: |config| config.delay_open = Duration::from_secs(1),
+        max_prefixes: |config| {
+            let limit = PrefixLimit { limit: 1000, action: LimitAction::Warn };
+            config.max_prefixes.insert(Family::Ipv4Unicast, limit);
+        },
         graceful_restart: |config| config.graceful_restart = None,
         local_address: |config| config.local_address = Some(address(9)),
         local_port: |config| config.local_port = NonZeroU16::new(1179),

@@ -10,6 +10,7 @@ use std::fmt;
 use crate::{
     capability::Capability,
     error::{Fault, WireError},
+    family::Family,
     frame::{HEADER_LEN, MessageType, put_header},
 };
 
@@ -211,6 +212,26 @@ impl Notification {
         }
     }
 
+    /// Too many prefixes of a family: its numbers and how many there may be (RFC 4486 section 4).
+    #[must_use]
+    pub fn maximum_prefixes(family: Family, limit: u32) -> Self {
+        let [afi_high, afi_low] = family.afi().to_be_bytes();
+        let [a, b, c, d] = limit.to_be_bytes();
+        Self::with_data(Reason::MaximumPrefixes, &[afi_high, afi_low, family.safi(), a, b, c, d])
+    }
+
+    /// The AFI, SAFI and limit that come with Maximum Number of Prefixes Reached; they are optional (RFC 4486 section 4).
+    #[must_use]
+    pub fn prefix_limit(&self) -> Option<(u16, u8, u32)> {
+        match (self.reason(), &*self.data) {
+            (Some(Reason::MaximumPrefixes), &[afi_high, afi_low, safi, a, b, c, d]) => {
+                let afi = u16::from_be_bytes([afi_high, afi_low]);
+                Some((afi, safi, u32::from_be_bytes([a, b, c, d])))
+            }
+            _ => None,
+        }
+    }
+
     /// What the pair of code and subcode means, where it is assigned.
     #[must_use]
     pub const fn reason(&self) -> Option<Reason> {
@@ -279,14 +300,28 @@ impl fmt::Display for Notification {
         for (place, capability) in self.capabilities().iter().take(8).enumerate() {
             write!(f, "{} {capability}", if place == 0 { ":" } else { "," })?;
         }
+        self.write_limit(f)?;
         // One level only: a reset inside a reset is shown by its codes.
         if let Some(inner) = self.inner() {
             match inner.reason() {
                 Some(reason) => write!(f, ", {reason}")?,
                 None => write!(f, ", ({}/{})", inner.code, inner.subcode)?,
             }
+            inner.write_limit(f)?;
         }
         Ok(())
+    }
+}
+
+impl Notification {
+    fn write_limit(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.prefix_limit() {
+            Some((afi, safi, limit)) => match Family::from_afi_safi(afi, safi) {
+                Some(family) => write!(f, ", at most {limit} of {family}"),
+                None => write!(f, ", at most {limit} of AFI {afi} SAFI {safi}"),
+            },
+            None => Ok(()),
+        }
     }
 }
 
@@ -310,6 +345,27 @@ mod tests {
             assert_eq!(Reason::from_codes(code, subcode), Some(*reason));
         }
         assert_eq!(Reason::from_codes(6, 99), None);
+    }
+
+    #[test]
+    fn a_prefix_limit_goes_there_and_back_and_is_shown() {
+        let sent = Notification::maximum_prefixes(Family::Ipv6Unicast, 70_000);
+        assert_eq!((sent.code, sent.subcode, &*sent.data), (6, 1, &[0, 2, 1, 0, 1, 0x11, 0x70][..]));
+        assert_eq!(sent.prefix_limit(), Some((2, 1, 70_000)));
+        let words = "Cease: Maximum Number of Prefixes Reached (6/1)";
+        assert_eq!(sent.to_string(), format!("{words}, at most 70000 of ipv6-unicast"));
+        let data = [&[6, 1][..], &sent.data].concat();
+        let hard = Notification::with_data(Reason::HardReset, &data);
+        assert_eq!(
+            hard.to_string(),
+            format!("Cease: Hard Reset (6/9), {words}, at most 70000 of ipv6-unicast")
+        );
+        let other = Notification::with_data(Reason::MaximumPrefixes, &[0, 25, 70, 0, 0, 0, 9]);
+        assert_eq!(other.to_string(), format!("{words}, at most 9 of AFI 25 SAFI 70"));
+        for len in (0..7).chain([8]) {
+            let odd = Notification::with_data(Reason::MaximumPrefixes, &vec![0; len]);
+            assert_eq!((odd.prefix_limit(), odd.to_string()), (None, words.to_owned()));
+        }
     }
 
     #[test]

@@ -14,7 +14,8 @@ use crate::inspect::client::{ask, ask_text};
 /// Sessions: state, uptime, why down, families, prefixes received, accepted and advertised.
 ///
 /// One line for each neighbor and family, sorted by our AS number and the neighbor's address. Where a session is not
-/// established, a second line says why; others say what an operator has asked for, and what is kept over a restart.
+/// established, a second line says why; others say what an operator has asked for, what is kept over a restart, and where a
+/// family is at a limit.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
@@ -57,6 +58,11 @@ fn show(peers: &[Peer], colours: bool) -> String {
             out += &paragraph(2, reason);
         }
         notes(peer).iter().for_each(|note| out += &paragraph(2, note));
+        for family in &peer.families {
+            if let Some(condition) = &family.condition {
+                out += &paragraph(2, &format!("{}/{}: {condition}", family.afi, family.safi));
+            }
+        }
     }
     out
 }
@@ -140,7 +146,7 @@ mod tests {
             received,
             accepted: received,
             advertised: 2,
-            add_path: None,
+            ..PeerFamily::default()
         }
     }
 
@@ -166,7 +172,13 @@ mod tests {
                 peer_asn: 65000,
                 session_state: "established".into(),
                 uptime_nanoseconds: Some(83_000_000_000),
-                families: vec![family("ipv4", 1_000_000), family("ipv6", 0)],
+                families: vec![
+                    PeerFamily {
+                        condition: Some("1000000 prefixes, close to the limit of 1200000".into()),
+                        ..family("ipv4", 1_000_000)
+                    },
+                    family("ipv6", 0),
+                ],
                 ..Peer::default()
             },
             Peer {
@@ -184,6 +196,7 @@ mod tests {
 PEER                 AS  STATE        UPTIME  FAMILY        RECEIVED  ACCEPTED  ADVERTISED
 192.0.2.254       65000  established   1m23s  ipv4/unicast   1000000   1000000           2
                                               ipv6/unicast         0         0           2
+  ipv4/unicast: 1000000 prefixes, close to the limit of 1200000
 [2001:db8:1111:2222:3333:4444:5555:6666]:1790
                       -  active            -  ipv6/unicast         -         -           -
   can't connect: connection refused

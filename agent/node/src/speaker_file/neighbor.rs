@@ -6,11 +6,12 @@ use std::io::Read as _;
 use std::num::{NonZeroU8, NonZeroU16};
 
 use bgp_core::command::{NextHopMode, PeerConfig, PeerRange, Policy};
+use bgp_core::limit::{LimitAction, PrefixLimit};
 use bgp_core::peer_key::{BGP_PORT, PeerKey};
 use bgp_core::policy::{PolicyDef, PolicyName};
 use bgp_core::secret::Secret;
 use bgp_core::session::{AddPath, GracefulRestart, HoldTime, RemoteAsn};
-use bgp_wire::{Asn, FamilySet};
+use bgp_wire::{Asn, Family, FamilySet};
 use ipnet::IpNet;
 
 use super::{asn, later};
@@ -130,6 +131,13 @@ fn config(fields: &mut Fields<'_>, known: &Known<'_>) -> PeerConfig {
         let retry = item.duration().filter(|retry| !retry.is_zero());
         config.connect_retry = retry.unwrap_or(config.connect_retry);
     }
+    if let Some(item) = fields.take("delay-open") {
+        // More than four minutes are refused with the rest of what the session is told.
+        config.delay_open = item.duration().unwrap_or(config.delay_open);
+    }
+    if let Some(item) = fields.take("max-prefixes") {
+        config.max_prefixes = max_prefixes(&item);
+    }
     config.multihop_ttl = fields
         .take("multihop")
         .and_then(|item| item.number("a TTL, 1 to 255", 1..=255))
@@ -159,10 +167,54 @@ fn config(fields: &mut Fields<'_>, known: &Known<'_>) -> PeerConfig {
         &[
             ("route-reflector-client", "false", "leave it false"),
             ("allow-own-as", "0", "leave it 0"),
-            ("max-prefixes", "", "leave it out"),
         ],
     );
     config
+}
+
+/// `max-prefixes`: for each family `{limit, action, restart}`. An action has to be named, as none of them is harmless for
+/// everybody.
+fn max_prefixes(item: &Item<'_>) -> BTreeMap<Family, PrefixLimit> {
+    let mut limits = BTreeMap::new();
+    for (name, item) in item.entries() {
+        let Ok(family) = name.parse::<Family>() else {
+            item.flaw(Mistake::Unknown {
+                near: nearest(name, Family::ALL.map(Family::name)).map(str::to_owned),
+            });
+            continue;
+        };
+        let Some(mut fields) = item.fields() else { continue };
+        let limit = fields
+            .need("limit")
+            .and_then(|item| item.number("a number of prefixes, 0 to 4294967295", 0..=u32::MAX));
+        let action = fields.need("action").and_then(|item| item.word(&["warn", "discard", "reset"]));
+        let restart = fields.take("restart");
+        if let Some(item) = restart.as_ref().filter(|_| matches!(action, Some(0 | 1))) {
+            item.flaw(Mistake::Conflict {
+                rule: "restart is for action: reset, as the others keep the session",
+            });
+        }
+        let restart = restart.and_then(|item| {
+            let restart = item.duration()?;
+            if restart.is_zero() {
+                let (wanted, found) =
+                    ("seconds, 1 or more; leave it out to wait for an operator", "0".to_owned());
+                item.flaw(Mistake::Value { wanted, found });
+            }
+            Some(restart)
+        });
+        fields.finish();
+        let action = match action {
+            Some(0) => LimitAction::Warn,
+            Some(1) => LimitAction::Discard,
+            Some(_) => LimitAction::Reset { restart },
+            None => continue,
+        };
+        if let Some(limit) = limit {
+            limits.insert(family, PrefixLimit { limit, action });
+        }
+    }
+    limits
 }
 
 /// The password in a file. Of a file only so much is read that a password which is too long is known as one.

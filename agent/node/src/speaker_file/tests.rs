@@ -2,6 +2,7 @@ use std::num::{NonZeroU8, NonZeroU16};
 use std::time::Duration;
 
 use bgp_core::command::{NextHopMode, Policy};
+use bgp_core::limit::{LimitAction, PrefixLimit};
 use bgp_core::policy::{Act, Condition, Default as Otherwise, Flow, StatementDef};
 use bgp_core::session::{AddPath, GracefulRestart, HoldTime, LongLived, RemoteAsn, RestartTime, StaleTime};
 use bgp_wire::{Family, FamilySet};
@@ -45,6 +46,8 @@ neighbors:
     route-reflector-client: false
     next-hop: self
     allow-own-as: 0
+    delay-open: 5
+    max-prefixes: { ipv4-unicast: { limit: 1000000, action: reset, restart: 300 }, ipv6-unicast: { limit: 0, action: warn } }
     import: POLICY
     export: accept
   - { address: "2001:db8::2", asn: internal, ttl-security: 0 }
@@ -83,6 +86,12 @@ fn the_whole_file() {
     expected.multihop_ttl = Some(64);
     expected.ttl_security = NonZeroU8::new(2);
     expected.next_hop = NextHopMode::SelfAddress;
+    expected.delay_open = Duration::from_secs(5);
+    let action = LimitAction::Reset { restart: Some(Duration::from_secs(300)) };
+    expected.max_prefixes = BTreeMap::from([
+        (Family::Ipv4Unicast, PrefixLimit { limit: 1_000_000, action }),
+        (Family::Ipv6Unicast, PrefixLimit { limit: 0, action: LimitAction::Warn }),
+    ]);
     expected.import = Policy::Named("POLICY".into());
     assert_eq!(file.peers[&key], expected);
 
@@ -119,6 +128,37 @@ fn the_whole_file() {
         default: Otherwise::Reject,
     };
     assert_eq!(file.policies[&"POLICY".into()], policy);
+}
+
+#[test]
+fn prefix_limits_say_what_they_lack() {
+    let said = |limits: &str| -> Vec<String> {
+        let max = format!("max-prefixes: {{ {limits} }}");
+        let file = parse(&format!("neighbors: [{{ address: 192.0.2.2, asn: 65010, {max} }}]\n"));
+        file.refused.iter().flat_map(|refused| &refused.flaws).map(ToString::to_string).collect()
+    };
+    for (limits, field, words) in [
+        ("ipv4-unicast: { limit: 5 }", "max-prefixes.ipv4-unicast.action", "is required"),
+        ("ipv4-unicast: { action: warn }", "max-prefixes.ipv4-unicast.limit", "is required"),
+        ("ipv4-unicast: { limit: -1, action: warn }", "limit", "a number of prefixes"),
+        ("ipv4-unicast: { limit: 4294967296, action: warn }", "limit", "a number of prefixes"),
+        ("ipv4-unicast: { limit: 5, action: stop }", "action", "discard"),
+        ("ipv4-unicast: { limit: 5, action: warn, restart: 9 }", "restart", "for action: reset"),
+        ("ipv4-unicast: { limit: 5, action: reset, restart: 0 }", "restart", "1 or more"),
+        ("ipv4-unicast: { limit: 5, action: reset, after: 9 }", "after", "unknown field"),
+        ("ipv4-unicats: { limit: 5, action: warn }", "ipv4-unicats", "did you mean \"ipv4-unicast\""),
+    ] {
+        let flaws = said(limits);
+        assert!(
+            flaws.len() == 1 && flaws[0].contains(field) && flaws[0].contains(words),
+            "{limits}: {flaws:?}"
+        );
+    }
+    let action = LimitAction::Reset { restart: None };
+    let rest = "max-prefixes: { ipv6-unicast: { limit: 5, action: reset } }";
+    let file = parse(&format!("neighbors: [{{ prefix: 192.0.2.0/24, asn: 65010, {rest} }}]\n"));
+    let range = &file.ranges[&"192.0.2.0/24".parse().unwrap()];
+    assert_eq!(range.config.max_prefixes[&Family::Ipv6Unicast], PrefixLimit { limit: 5, action });
 }
 
 #[test]

@@ -78,6 +78,8 @@ pub struct Outcome {
     pub dest: Option<DestId>,
     /// Whether this source already had a path there, and whether that one had been accepted.
     pub had: Option<Accepted>,
+    /// What it had there was stale, or counted no more.
+    pub was_stale: bool,
     /// The best path, or the set of paths equal to it, is another one now.
     pub changed: bool,
 }
@@ -168,7 +170,7 @@ impl<K: TableKey> Table<K> {
         self.tidy();
         match self.lookup(key, self.hash(key)) {
             Some(id) => self.take(id, source, cx),
-            None => Outcome { dest: None, had: None, changed: false },
+            None => Outcome { dest: None, had: None, was_stale: false, changed: false },
         }
     }
 
@@ -383,6 +385,7 @@ impl<K: TableKey> Table<K> {
         let watched = self.watched > 0;
         let mut disturbed = watched && offer.post.is_ok();
         let mut had = None;
+        let mut was_stale = false;
         if dest.first.pre.is_none() {
             dest.first = new;
             hold(&new, cx.attrs);
@@ -390,6 +393,7 @@ impl<K: TableKey> Table<K> {
             self.live += 1;
         } else if let Some((_, at)) = self.position(id, offer.source) {
             let old = self.path_mut(id, at);
+            was_stale = old.epoch != epoch && cx.sources.is_stale(old, K::FAMILY);
             had = Some(Accepted(old.post.is_some()));
             if old.pre == new.pre {
                 new.since = old.since;
@@ -398,7 +402,7 @@ impl<K: TableKey> Table<K> {
             new.flags |= equal;
             new.next = old.next;
             if *old == new {
-                return Outcome { dest: Some(DestId(id)), had, changed: false };
+                return Outcome { dest: Some(DestId(id)), had, was_stale, changed: false };
             }
             // What was of no account may be told again in the same words.
             disturbed = equal != 0 && old.post != new.post
@@ -414,13 +418,13 @@ impl<K: TableKey> Table<K> {
             hold(&new, cx.attrs);
         }
         let changed = self.decide(id, before, disturbed, cx);
-        Outcome { dest: Some(DestId(id)), had, changed }
+        Outcome { dest: Some(DestId(id)), had, was_stale, changed }
     }
 
     /// Removes the path of a source and decides.
     fn take(&mut self, id: u32, source: SourceId, cx: &mut Context<'_>) -> Outcome {
         let Some((previous, at)) = self.position(id, source) else {
-            return Outcome { dest: Some(DestId(id)), had: None, changed: false };
+            return Outcome { dest: Some(DestId(id)), had: None, was_stale: false, changed: false };
         };
         let before = self.best_of(id);
         let old = *self.path_mut(id, at);
@@ -436,12 +440,13 @@ impl<K: TableKey> Table<K> {
             }
         }
         drop_path(&old, cx.attrs);
+        let was_stale = cx.sources.is_stale(&old, K::FAMILY);
         let had = Some(Accepted(old.post.is_some()));
         let dest = Some(DestId(id));
         if self.dests.pages[id as usize].first.pre.is_some() {
             let watched = self.watched > 0 && old.post.is_some();
             let changed = self.decide(id, before, watched || old.flags & EQUAL != 0, cx);
-            return Outcome { dest, had, changed };
+            return Outcome { dest, had, was_stale, changed };
         }
         self.live -= 1;
         self.dests.tombstones += 1;
@@ -453,7 +458,7 @@ impl<K: TableKey> Table<K> {
         if !self.log.holds(self.dests.pages[id as usize].version()) {
             self.free(id);
         }
-        Outcome { dest, had, changed: before.is_some() }
+        Outcome { dest, had, was_stale, changed: before.is_some() }
     }
 
     /// Finds the best path and puts it first. `before` is the best one before what happened, and `disturbed` says that

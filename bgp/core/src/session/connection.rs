@@ -1,4 +1,4 @@
-//! One transport connection, from the OPEN we send to Established: what a message means in its state.
+//! One transport connection, from its beginning to Established: what a message means in its state.
 //!
 //! Decides nothing about the other connection, keeps no timer and sends nothing: the [`Peer`](super::Peer) does, told
 //! by a [`Step`].
@@ -14,7 +14,7 @@ use crate::peer_key::ConnId;
 use crate::time::Instant;
 
 /// RFC 4271 section 8.2.2 suggests a "large value" of 4 minutes until OPEN has agreed on a hold time.
-const LARGE_HOLD: Duration = Duration::from_secs(240);
+pub(super) const LARGE_HOLD: Duration = Duration::from_secs(240);
 
 /// The shortest SendHoldTime that RFC 9687 section 3.1 suggests.
 const LEAST_SEND_HOLD: Duration = Duration::from_secs(8 * 60);
@@ -22,6 +22,8 @@ const LEAST_SEND_HOLD: Duration = Duration::from_secs(8 * 60);
 /// How far a connection has come.
 #[derive(Debug)]
 pub(super) enum Phase {
+    /// Our OPEN is held back for a while, so that theirs may come first (DelayOpen, RFC 4271 section 8.1.1).
+    Delayed,
     /// Our OPEN is on its way.
     OpenSent,
     /// Their OPEN is accepted, our KEEPALIVE is on its way.
@@ -63,6 +65,7 @@ pub(super) struct Connection {
     pub(super) id: ConnId,
     pub(super) link: Link,
     pub(super) phase: Phase,
+    /// The OPEN we send, or have sent.
     pub(super) sent: Open,
     /// When the last message came; the hold timer is compared with it only when it goes off, so that an UPDATE costs
     /// one store.
@@ -76,11 +79,12 @@ pub(super) struct Connection {
 }
 
 impl Connection {
+    /// A new one, whose OPEN is still to be sent.
     pub(super) fn new(id: ConnId, link: Link, sent: Open, now: Instant) -> Self {
         Self {
             id,
             link,
-            phase: Phase::OpenSent,
+            phase: Phase::Delayed,
             sent,
             last_received: now,
             unread_at: None,
@@ -89,8 +93,10 @@ impl Connection {
         }
     }
 
+    /// Its state. One whose OPEN is held back is in Connect, or in Active: that depends on the peer.
     pub(super) const fn state(&self) -> State {
         match self.phase {
+            Phase::Delayed => State::Connect,
             Phase::OpenSent => State::OpenSent,
             Phase::OpenConfirm(_) => State::OpenConfirm,
             Phase::Established(_) => State::Established,
@@ -99,16 +105,20 @@ impl Connection {
 
     pub(super) const fn agreed(&self) -> Option<&Agreed> {
         match &self.phase {
-            Phase::OpenSent => None,
+            Phase::Delayed | Phase::OpenSent => None,
             Phase::OpenConfirm(agreed) | Phase::Established(agreed) => Some(agreed),
         }
     }
 
     pub(super) const fn agreed_mut(&mut self) -> Option<&mut Agreed> {
         match &mut self.phase {
-            Phase::OpenSent => None,
+            Phase::Delayed | Phase::OpenSent => None,
             Phase::OpenConfirm(agreed) | Phase::Established(agreed) => Some(agreed),
         }
+    }
+
+    pub(super) const fn is_delayed(&self) -> bool {
+        matches!(self.phase, Phase::Delayed)
     }
 
     pub(super) const fn is_established(&self) -> bool {
@@ -120,7 +130,7 @@ impl Connection {
     pub(super) fn hold(&self) -> Duration {
         match &self.phase {
             Phase::OpenConfirm(agreed) if agreed.hold_time != HoldTime::NONE => agreed.hold(),
-            Phase::OpenSent | Phase::OpenConfirm(_) => LARGE_HOLD,
+            Phase::Delayed | Phase::OpenSent | Phase::OpenConfirm(_) => LARGE_HOLD,
             Phase::Established(agreed) => agreed.hold(),
         }
     }
@@ -129,7 +139,7 @@ impl Connection {
     /// hold time was agreed (RFC 9687 sections 3.1 and 5).
     pub(super) fn send_hold(&self) -> Option<Duration> {
         match &self.phase {
-            Phase::OpenSent | Phase::OpenConfirm(_) => Some(LEAST_SEND_HOLD),
+            Phase::Delayed | Phase::OpenSent | Phase::OpenConfirm(_) => Some(LEAST_SEND_HOLD),
             Phase::Established(agreed) if agreed.hold_time == HoldTime::NONE => None,
             Phase::Established(agreed) => Some(LEAST_SEND_HOLD.max(2 * agreed.hold())),
         }
@@ -141,7 +151,7 @@ impl Connection {
             (Phase::Established(_), MessageType::Update) => Step::Deliver,
             (Phase::Established(_), MessageType::Keepalive) => Step::Alive,
             (Phase::OpenConfirm(_), MessageType::Keepalive) => Step::Confirmed,
-            (Phase::OpenSent, MessageType::Open) => self.receive_open(settings, frame.body),
+            (Phase::Delayed | Phase::OpenSent, MessageType::Open) => self.receive_open(settings, frame.body),
             (Phase::Established(agreed), MessageType::RouteRefresh) => match RouteRefresh::parse(frame) {
                 Ok(refresh) if agreed.negotiated.route_refresh => Step::Refresh(refresh),
                 // RFC 2918 section 4: ignored where we didn't offer it.
@@ -161,6 +171,8 @@ impl Connection {
                 MessageType::Open | MessageType::Update | MessageType::Keepalive | MessageType::RouteRefresh,
             ) => {
                 let reason = match phase {
+                    // RFC 4271 section 6.6; RFC 6608 has no subcode for it.
+                    Phase::Delayed => Reason::FsmUnspecific,
                     Phase::OpenSent => Reason::UnexpectedInOpenSent,
                     Phase::OpenConfirm(_) => Reason::UnexpectedInOpenConfirm,
                     Phase::Established(_) => Reason::UnexpectedInEstablished,

@@ -2,8 +2,9 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
-use bgp_wire::{Frame, MessageType, Negotiated, RouteRefresh, WireError};
+use bgp_wire::{Family, Frame, MessageType, Negotiated, RouteRefresh, WireError};
 use bytes::Bytes;
 
 use super::{CloseReason, ConnectError, DownReason, Kept, StopReason};
@@ -37,6 +38,15 @@ pub enum Input<'a> {
     Start,
     /// End the session and don't allow it until `Start` (event 2, ManualStop).
     Stop(StopReason),
+    /// The neighbour has announced more than it may (event 8, AutomaticStop): end the session, and stay in Idle.
+    TooManyPrefixes {
+        /// Of which family.
+        family: Family,
+        /// How many there may be.
+        limit: u32,
+        /// How long to stay there; until `Start` where absent.
+        restart: Option<Duration>,
+    },
     /// The attempt that [`Output::Connect`] asked for succeeded (event 16), or the neighbour connected (event 17).
     Connected(ConnId, Link),
     /// The attempt that [`Output::Connect`] asked for failed (event 18). Not to be told after

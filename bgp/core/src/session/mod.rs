@@ -5,8 +5,8 @@
 //! keeps the timers, answers faults and decides when to try again. It reads OPEN, KEEPALIVE, NOTIFICATION and
 //! ROUTE-REFRESH; an UPDATE only passes by: it moves the hold deadline and comes back as [`Output::Deliver`].
 //!
-//! *Absent on purpose:* sockets, clocks, routes, any copy of a received UPDATE; the optional session attributes
-//! DelayOpen and TrackTcpState (RFC 4271 section 8.1.1).
+//! *Absent on purpose:* sockets, clocks, routes, any copy of a received UPDATE; the optional session attribute
+//! TrackTcpState (RFC 4271 section 8.1.1), as no SYN is seen here.
 //!
 //! RFC 4271 sections 4.2, 4.4, 6, 8 and 10; 4486 and 9003 (Cease); 5492 (capabilities); 6286 (identifiers); 6608 (state
 //! machine errors); 6793 (AS numbers of four octets); 4724, 8538 and 9494 (graceful restart); 7313 (refresh with markers), 8654

@@ -11,6 +11,9 @@
 //! - While a connection that the neighbour opened is in OpenSent, attempts of our own go on: whoever holds it may never
 //!   say a word.
 //! - A passive peer never connects, so its ConnectRetryTimer doesn't run.
+//! - While OPEN is held back (DelayOpen) on a connection that the neighbour opened, attempts of our own go on as well.
+//!   SendNOTIFICATIONwithoutOPEN is TRUE: whoever is refused or misunderstood before our OPEN hears why.
+//! - Too many prefixes are the one AutomaticStop (event 8).
 //! - Where graceful restart is agreed, a connection that comes while another is Established is heard out until its OPEN
 //!   (RFC 4724 section 5 would drop the old one at once, and a mere collision with it): see `exchange.rs`.
 //!
@@ -24,7 +27,8 @@ mod transport;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bgp_wire::Negotiated;
+use bgp_wire::notification::Reason;
+use bgp_wire::{Family, Negotiated, Notification};
 
 use self::exchange::Changed;
 use super::connection::Connection;
@@ -41,7 +45,7 @@ use crate::time::Instant;
 enum Admission {
     /// Not until `Start`. `None` when it was never started.
     Stopped(Option<StopReason>),
-    /// Not until the IdleHoldTimer goes off.
+    /// Not until the IdleHoldTimer goes off, or until `Start` where that doesn't run.
     Held,
     /// Yes.
     Open,
@@ -133,6 +137,9 @@ impl Peer {
             Input::Tick => self.tick(now, out),
             Input::Start => self.start(now, out),
             Input::Stop(reason) => self.stop(now, reason, out),
+            Input::TooManyPrefixes { family, limit, restart } => {
+                self.too_many_prefixes(now, family, limit, restart, out);
+            }
             Input::Connected(id, link) => self.connected(now, id, link, out),
             Input::ConnectFailed(error) => self.connect_failed(now, error, out),
         }
@@ -225,10 +232,14 @@ impl Peer {
                 Admission::Stopped(reason) => reason.as_ref(),
                 Admission::Held | Admission::Open => None,
             },
+            idle: match self.admission {
+                Admission::Held => Some(self.timers.at(Timer::IdleHold)),
+                Admission::Stopped(_) | Admission::Open => None,
+            },
             last_error: self.last_error.as_ref(),
             conn: conn.map(|conn| conn.id),
             link: conn.map(|conn| conn.link),
-            sent: conn.map(|conn| &conn.sent),
+            sent: conn.filter(|conn| !conn.is_delayed()).map(|conn| &conn.sent),
             received: agreed.map(|agreed| &agreed.received),
             negotiated: agreed.map(|agreed| &agreed.negotiated),
             hold_time: agreed.map(|agreed| agreed.hold_time),
@@ -286,6 +297,42 @@ impl Peer {
         self.admission = Admission::Stopped(Some(reason));
     }
 
+    /// The neighbour has announced more than it may (RFC 4271 section 8.2.2, event 8). What is kept of it would be too much
+    /// as well, so it keeps nothing of ours either: RFC 8538 section 5.1 wants a hard reset.
+    fn too_many_prefixes(
+        &mut self,
+        now: Instant,
+        family: Family,
+        limit: u32,
+        restart: Option<Duration>,
+        out: &mut Outbox<Output>,
+    ) {
+        if !matches!(self.admission, Admission::Open) {
+            return;
+        }
+        self.cancel_connect(out);
+        for place in 0..PLACES {
+            let Some(conn) = self.conns[place].take() else { continue };
+            let plain = Notification::maximum_prefixes(family, limit);
+            // One that isn't Established has told us nothing yet.
+            let notification = match self.hard_reset_of(&conn, &plain) {
+                Some(hard) => hard,
+                None if conn.is_established() => plain,
+                None => Notification::new(Reason::ConnectionRejected),
+            };
+            self.send_notification(&conn, &notification, out);
+            out.push(Output::Close(conn.id));
+            if conn.is_established() {
+                self.report(now, &conn, DownReason::TooManyPrefixes { family, limit }, out);
+            }
+        }
+        self.timers.stop_all();
+        self.admission = Admission::Held;
+        if let Some(restart) = restart {
+            self.timers.set(Timer::IdleHold, now + restart);
+        }
+    }
+
     /// Ends everything there is, with Cease.
     fn end_all(&mut self, now: Instant, reason: &StopReason, out: &mut Outbox<Output>) {
         self.cancel_connect(out);
@@ -335,10 +382,14 @@ impl Peer {
     }
 
     fn note_state(&mut self, now: Instant) {
-        let furthest = self.conns.iter().flatten().map(Connection::state).max();
+        let furthest =
+            self.conns.iter().flatten().filter(|conn| !conn.is_delayed()).map(Connection::state).max();
         let state = furthest.unwrap_or(match self.admission {
             Admission::Stopped(_) | Admission::Held => State::Idle,
-            Admission::Open if self.dialling => State::Connect,
+            // RFC 4271 section 8.2.2: while OPEN is held back, the state is the one before the connection came.
+            Admission::Open if self.dialling || self.conns[place_of(Direction::Active)].is_some() => {
+                State::Connect
+            }
             Admission::Open => State::Active,
         });
         if state != self.state {

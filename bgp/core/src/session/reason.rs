@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::sync::Arc;
 
-use bgp_wire::{Asn, Notification, RouterId, WireError, notification::Reason};
+use bgp_wire::{Asn, Family, Notification, RouterId, WireError, notification::Reason};
 
 /// Why we stop a session that was fine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl fmt::Display for CloseReason {
         match self {
             Self::EndOfStream => f.write_str("the neighbour closed the connection"),
             Self::Error(kind) => write!(f, "the connection failed: {kind}"),
-            Self::SendHoldTimerExpired => f.write_str("the neighbour stopped reading"),
+            Self::SendHoldTimerExpired => write!(f, "{}", Reason::SendHoldTimerExpired),
         }
     }
 }
@@ -145,6 +145,13 @@ pub enum DownReason {
     NotConnected(ConnectError),
     /// The neighbour has connected anew as one that restarted, and goes on there (RFC 4724 section 5).
     Replaced,
+    /// The neighbour announced more prefixes of a family than this limit; it was told.
+    TooManyPrefixes {
+        /// The family.
+        family: Family,
+        /// How many there may be.
+        limit: u32,
+    },
 }
 
 impl DownReason {
@@ -157,14 +164,19 @@ impl DownReason {
             | Self::WrongAsn(_)
             | Self::SameRouterId(_)
             | Self::NoCommonFamily
-            | Self::Unexpected(_) => true,
+            | Self::Unexpected(_)
+            | Self::TooManyPrefixes { .. } => true,
             // A neighbour that ceases, or heard nothing from us, doesn't complain about what we said; except that
             // after "too many prefixes" and "out of resources" the same would happen again.
-            Self::Received(n) => match n.code {
-                4 | 8 => false,
-                6 => matches!(n.subcode, 1 | 8),
-                _ => true,
-            },
+            Self::Received(n) => {
+                let inner = n.inner();
+                let n = inner.as_ref().unwrap_or(n);
+                match n.code {
+                    4 | 8 => false,
+                    6 => matches!(n.subcode, 1 | 8),
+                    _ => true,
+                }
+            }
             Self::Stopped(_)
             | Self::HoldTimerExpired
             | Self::Closed(_)
@@ -192,6 +204,9 @@ impl fmt::Display for DownReason {
             Self::Closed(reason) => reason.fmt(f),
             Self::NotConnected(error) => error.fmt(f),
             Self::Replaced => f.write_str("the neighbour restarted and connected anew"),
+            Self::TooManyPrefixes { family, limit } => {
+                write!(f, "more than {limit} prefixes of {family}; sent {}", Reason::MaximumPrefixes)
+            }
         }
     }
 }

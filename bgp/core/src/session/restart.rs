@@ -156,9 +156,8 @@ pub(super) fn kept(terms: &Terms, reason: &DownReason) -> Kept {
         | DownReason::HoldTimerExpired
         | DownReason::Closed(CloseReason::SendHoldTimerExpired) => restart.notification,
         // Who is told to stay away is not expected back.
-        DownReason::Stopped(StopReason::Shutdown(_) | StopReason::Deconfigured | StopReason::Restart(_)) => {
-            false
-        }
+        DownReason::Stopped(StopReason::Shutdown(_) | StopReason::Deconfigured | StopReason::Restart(_))
+        | DownReason::TooManyPrefixes { .. } => false,
         // These end connections that are not Established.
         DownReason::WrongAsn(_)
         | DownReason::SameRouterId(_)

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bgp_wire::{Asn, Capability, Family, FamilySet, RouterId};
 
 use super::GracefulRestart;
+use super::connection::LARGE_HOLD;
 
 /// Which AS number the neighbour must have.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
@@ -129,6 +130,9 @@ pub struct PeerSettings {
     pub passive: bool,
     /// Graceful restart, where it is offered.
     pub graceful_restart: Option<GracefulRestart>,
+    /// How long to hold back OPEN on a new connection, so that the neighbour may send its own first (DelayOpenTime of RFC
+    /// 4271 section 8.1.1): up to 4 minutes, zero for not at all.
+    pub delay_open: Duration,
 }
 
 /// Why settings make no sense.
@@ -151,6 +155,9 @@ pub enum SettingsError {
         /// The hold time in seconds.
         hold: u16,
     },
+    /// OPEN would come after the neighbour has given up.
+    #[error("delay-open ({} s) must not exceed 240 s, the time that a neighbour waits for OPEN", .0.as_secs())]
+    DelayTooLong(Duration),
     /// A retry or back-off time is zero, or the shortest back-off exceeds the longest.
     #[error("connect-retry and idle-hold times must not be zero, nor the shortest above the longest")]
     BadBackoff,
@@ -174,6 +181,7 @@ impl PeerSettings {
             idle_hold: IdleHold { min: Duration::from_secs(1), max: Duration::from_secs(30) },
             passive: false,
             graceful_restart: None,
+            delay_open: Duration::ZERO,
         }
     }
 
@@ -201,6 +209,9 @@ impl PeerSettings {
         let IdleHold { min, max } = self.idle_hold;
         if self.connect_retry.is_zero() || min.is_zero() || min > max {
             return Err(SettingsError::BadBackoff);
+        }
+        if self.delay_open > LARGE_HOLD {
+            return Err(SettingsError::DelayTooLong(self.delay_open));
         }
         Ok(())
     }
@@ -242,6 +253,7 @@ impl PeerSettings {
             idle_hold,
             passive,
             graceful_restart,
+            delay_open,
         } = self;
         let in_open = *local_asn != new.local_asn
             || *remote_asn != new.remote_asn
@@ -257,6 +269,7 @@ impl PeerSettings {
             || *idle_hold != new.idle_hold
             || *passive != new.passive
             || *add_path != new.add_path
+            || *delay_open != new.delay_open
             || *graceful_restart != new.graceful_restart;
         match (in_open, live) {
             (true, _) => Reconfigured::Reset,
@@ -271,7 +284,7 @@ impl PeerSettings {
 pub enum Reconfigured {
     /// They are the old ones.
     Unchanged,
-    /// They are in force; the session, if any, goes on. Keepalive interval, retry, back-off, passive;
+    /// They are in force; the session, if any, goes on. Keepalive interval, retry, back-off, passive, delay of OPEN;
     /// what graceful restart has beside its times.
     Live,
     /// What OPEN said or demanded has changed (AS numbers, identifier, families, extended messages and next hops, hold

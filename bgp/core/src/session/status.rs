@@ -70,6 +70,9 @@ pub struct Status<'a> {
     pub since: Instant,
     /// Why it is stopped, where an operator or the embedder stopped it. `None` before the first start as well.
     pub stopped: Option<&'a StopReason>,
+    /// Kept in Idle after a disagreement, though nobody stopped it: until then, or until it is started where there is no
+    /// time.
+    pub idle: Option<Option<Instant>>,
     /// What went wrong last; kept while the session is up.
     pub last_error: Option<&'a LastError>,
     /// The connection that counts, if there is one.

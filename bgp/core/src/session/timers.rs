@@ -10,13 +10,15 @@ pub(super) type Place = usize;
 /// How many connections a peer can have.
 pub(super) const PLACES: usize = 2;
 
-/// A timer of RFC 4271 section 8. There is no DelayOpenTimer, since we never delay OPEN.
+/// A timer of RFC 4271 section 8.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) enum Timer {
     /// The neighbour is silent. Runs per connection.
     Hold(Place),
     /// It is time for a KEEPALIVE. Runs per connection.
     Keepalive(Place),
+    /// The neighbour has had its time to send OPEN first. Runs per connection.
+    DelayOpen(Place),
     /// The wait after a failure is over.
     IdleHold,
     /// Try to connect again.
@@ -25,11 +27,13 @@ pub(super) enum Timer {
 
 impl Timer {
     /// Every timer, in the order in which those due at the same time go off: a silent neighbour needs no KEEPALIVE.
-    pub(super) const ALL: [Self; 2 * PLACES + 2] = [
+    pub(super) const ALL: [Self; 3 * PLACES + 2] = [
         Self::Hold(0),
         Self::Hold(1),
         Self::Keepalive(0),
         Self::Keepalive(1),
+        Self::DelayOpen(0),
+        Self::DelayOpen(1),
         Self::IdleHold,
         Self::ConnectRetry,
     ];
@@ -38,8 +42,9 @@ impl Timer {
         match self {
             Self::Hold(place) => place,
             Self::Keepalive(place) => PLACES + place,
-            Self::IdleHold => 2 * PLACES,
-            Self::ConnectRetry => 2 * PLACES + 1,
+            Self::DelayOpen(place) => 2 * PLACES + place,
+            Self::IdleHold => 3 * PLACES,
+            Self::ConnectRetry => 3 * PLACES + 1,
         }
     }
 }
@@ -68,6 +73,11 @@ impl Timers {
     /// Lets two timers go off at one another's time.
     pub(super) fn swap(&mut self, one: Timer, other: Timer) {
         self.0.swap(one.index(), other.index());
+    }
+
+    /// When a timer goes off, if it runs.
+    pub(super) fn at(&self, timer: Timer) -> Option<Instant> {
+        Some(self.0[timer.index()]).filter(|at| *at != Instant::NEVER)
     }
 
     pub(super) fn is_running(&self, timer: Timer) -> bool {
@@ -119,11 +129,13 @@ mod tests {
                 "{timer:?} has a place of its own"
             );
         }
-        assert!(timers.is_due(Timer::ConnectRetry, Instant::from_secs(5)));
-        assert!(!timers.is_due(Timer::IdleHold, Instant::from_secs(5)));
+        assert!(timers.is_due(Timer::ConnectRetry, Instant::from_secs(3)));
+        assert!(!timers.is_due(Timer::IdleHold, Instant::from_secs(3)));
         timers.stop(Timer::ConnectRetry);
         assert!(!timers.is_due(Timer::ConnectRetry, Instant::NEVER));
-        assert_eq!(timers.next(), Some(Instant::from_secs(6)));
+        assert_eq!(timers.next(), Some(Instant::from_secs(4)));
+        assert_eq!(timers.at(Timer::IdleHold), timers.next());
+        assert_eq!(timers.at(Timer::ConnectRetry), None);
         timers.stop_all();
         assert_eq!(timers.next(), None);
     }

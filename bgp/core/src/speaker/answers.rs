@@ -13,7 +13,7 @@ use crate::command::PeerConfig;
 use crate::egress::{ExportKey, Form, Told, canonical_form};
 use crate::peer_key::{PeerIx, PeerKey};
 use crate::query::{
-    FamilyStatus, PathEntry, PeerStatus, QueryError, RouteCursor, RouteEntry, RoutePage, RouteQuery,
+    FamilyStatus, Idle, PathEntry, PeerStatus, QueryError, RouteCursor, RouteEntry, RoutePage, RouteQuery,
     RouteTable,
 };
 use crate::rib::{AttrId, AttrSet, DestId, Path};
@@ -123,6 +123,10 @@ impl Speaker {
             graceful_shutdown: neighbour.graceful_shutdown,
             uptime: up.map(|_| now.saturating_since(status.since)),
             established_count: status.established_count,
+            idle: status.idle.map(|until| match until {
+                Some(until) => Idle::For(until.saturating_since(now)),
+                None => Idle::UntilStarted,
+            }),
             last_error: status.last_error.map(|error| in_words(&error.reason, &neighbour.config)),
             families: neighbour
                 .config
@@ -169,6 +173,7 @@ impl Speaker {
             advertised: group.map_or(0, |group| group.announced_to(peer)),
             end_of_rib_received: state.end_of_rib,
             end_of_rib_sent: group.is_some_and(|group| group.end_of_rib_sent(peer)),
+            limit: state.gauge.status(),
         }
     }
 }

@@ -163,6 +163,7 @@ impl Speaker {
         if other_import {
             self.begin_reimport(peer);
         }
+        self.change_limits(now, peer, &old, out);
         self.regroup(peer);
         applied
     }
@@ -216,7 +217,9 @@ impl Speaker {
             self.peers.push(None);
         }
         let peer = PeerIx(at as u32);
-        self.peers[at] = Some(Box::new(Neighbour::new(key, config, session, import, range)));
+        let mut neighbour = Box::new(Neighbour::new(key, config, session, import, range));
+        neighbour.set_limits(now);
+        self.peers[at] = Some(neighbour);
         self.by_key.insert(key, peer);
         self.session(now, peer, session::Input::Start, out);
         peer

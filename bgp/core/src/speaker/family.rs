@@ -14,7 +14,8 @@ use crate::egress::{AdjOut, Cx, ExportKey, Filter, Form, Group, GroupKey, Moved,
 use crate::peer_key::PeerIx;
 use crate::policy::{Edits, Learned, Route};
 use crate::rib::{
-    Accepted, AttrId, Context, DestId, Offer, Outcome, Path, PathRejected, Review, SourceId, Table, Walk,
+    Accepted, AttrId, Context, DestId, Offer, Outcome, Path, PathRejected, Review, SourceId, Sources, Table,
+    Walk,
 };
 
 /// One family.
@@ -34,6 +35,13 @@ pub(super) struct FamilyRib<K: ExportKey> {
 pub(super) struct Reimport {
     pub(super) peers: BTreeSet<PeerIx>,
     pub(super) walk: Walk,
+}
+
+/// A neighbour whose import policy runs again.
+pub(super) struct Concerned<'a> {
+    pub(super) arrival: Arrival<'a>,
+    /// How many of its paths are above its limit.
+    pub(super) surplus: u64,
 }
 
 /// Prefixes of a message whose places in memory are fetched together.
@@ -64,6 +72,8 @@ pub(super) enum Reimported {
     Judged(Accepted, bool),
     /// It is gone: it would have become long-lived stale, and does not want to (RFC 9494 section 4.2).
     Removed(Accepted),
+    /// It is gone: it was above the neighbour's prefix limit.
+    Surplus(Outcome),
 }
 
 impl Arrival<'_> {
@@ -71,6 +81,28 @@ impl Arrival<'_> {
     fn is_ourselves(&self, next_hop: IpAddr) -> bool {
         next_hop == self.local || (next_hop.is_loopback() && !self.neighbor.is_loopback())
     }
+
+    /// The source of paths with this identifier, if there have been any.
+    fn known_source(&self, id: PathId, sources: &Sources) -> Option<SourceId> {
+        match id {
+            PathId::NONE => Some(self.source),
+            id => sources.find(self.peer, id),
+        }
+    }
+}
+
+/// Whether a neighbour has a path that it has said in the present epoch.
+#[cold]
+fn has_fresh<K: ExportKey>(
+    table: &Table<K>,
+    prefix: K,
+    id: PathId,
+    arrival: &Arrival<'_>,
+    sources: &Sources,
+) -> bool {
+    let Some(source) = arrival.known_source(id, sources) else { return false };
+    let fresh = |path: &Path| path.source() == source && !sources.is_stale(path, K::FAMILY);
+    table.find(prefix).is_some_and(|dest| table.paths(dest).any(fresh))
 }
 
 impl<K: ExportKey> FamilyRib<K> {
@@ -115,6 +147,19 @@ impl<K: ExportKey> FamilyRib<K> {
         let prefixes = std::iter::from_fn(|| prefixes.next_labelled());
         self.in_blocks(prefixes, |table, id, prefix, label| {
             shared.stats.prefixes_announced += 1;
+            if state.gauge.is_full() && !has_fresh(table, prefix, id, arrival, &shared.sources) {
+                state.gauge.discarded();
+                // Nor is kept what it said of it before it began to say everything again.
+                if let Some(source) = arrival.known_source(id, &shared.sources) {
+                    let mut cx = Context { attrs: &mut shared.attrs, sources: &shared.sources };
+                    let outcome = table.withdraw(prefix, source, &mut cx);
+                    state.count_withdrawn(outcome.had);
+                    if id != PathId::NONE && outcome.had.is_some() {
+                        shared.sources.count(source, -1);
+                    }
+                }
+                return;
+            }
             if K::LABELLED && label != current {
                 current = label;
                 let labelled = Verdicts::labelled(pre, label, arrival, shared);
@@ -139,7 +184,10 @@ impl<K: ExportKey> FamilyRib<K> {
             let mut cx = Context { attrs: &mut shared.attrs, sources: &shared.sources };
             let announced = table.announce(prefix, offer, &mut cx);
             match announced {
-                Ok(outcome) => state.count_announced(outcome, post.is_ok()),
+                Ok(outcome) => {
+                    state.gauge.announced(&outcome);
+                    state.count_announced(outcome, post.is_ok());
+                }
                 Err(full) => tracing::error!(%prefix, "{full}"),
             }
             if id != PathId::NONE {
@@ -161,14 +209,11 @@ impl<K: ExportKey> FamilyRib<K> {
         let prefixes = prefixes.map(|(id, prefix)| (id, prefix, None));
         self.in_blocks(prefixes, |table, id, prefix, _| {
             shared.stats.prefixes_withdrawn += 1;
-            let source = match id {
-                PathId::NONE => Some(arrival.source),
-                id => shared.sources.find(arrival.peer, id),
-            };
             // What was never announced need not be withdrawn.
-            let Some(source) = source else { return };
+            let Some(source) = arrival.known_source(id, &shared.sources) else { return };
             let mut cx = Context { attrs: &mut shared.attrs, sources: &shared.sources };
             let outcome = table.withdraw(prefix, source, &mut cx);
+            state.gauge.withdrawn(&outcome);
             state.count_withdrawn(outcome.had);
             if id != PathId::NONE && outcome.had.is_some() {
                 shared.sources.count(source, -1);
@@ -259,13 +304,13 @@ impl<K: ExportKey> FamilyRib<K> {
         self.reimport.walk.begin();
     }
 
-    /// Runs import policy again, `budget` destinations at a time, with the `arrivals` of the neighbours concerned. Long-lived
-    /// stale paths are marked as such, or go.
+    /// Runs import policy again, `budget` destinations at a time, for the neighbours concerned. Long-lived stale paths are
+    /// marked as such, or go; and so does what is above a limit.
     pub(super) fn reimport_step(
         &mut self,
         budget: usize,
         shared: &mut Shared,
-        arrivals: &[(PeerIx, Arrival<'_>)],
+        concerned: &mut [Concerned<'_>],
         mut done: impl FnMut(PeerIx, Reimported),
     ) {
         for _ in 0..budget {
@@ -279,13 +324,21 @@ impl<K: ExportKey> FamilyRib<K> {
                 .paths(dest)
                 .filter_map(|path| {
                     let peer = shared.sources.peer(path.source())?;
-                    let at = arrivals.iter().position(|(of, _)| *of == peer)?;
+                    let at = concerned.iter().position(|of| of.arrival.peer == peer)?;
                     Some((*path, at))
                 })
                 .collect();
             for (path, at) in paths {
-                let (peer, arrival) = &arrivals[at];
+                let Concerned { arrival, surplus } = &mut concerned[at];
                 let (source, pre, now, key) = (path.source(), path.pre(), path.since(), self.table.key(dest));
+                if *surplus > 0 && !shared.sources.is_stale(&path, K::FAMILY) {
+                    *surplus -= 1;
+                    let mut cx = Context { attrs: &mut shared.attrs, sources: &shared.sources };
+                    let outcome = self.table.withdraw(key, source, &mut cx);
+                    shared.sources.count(source, -1);
+                    done(arrival.peer, Reimported::Surplus(outcome));
+                    continue;
+                }
                 let long_lived = shared.sources.is_long_lived(&path, K::FAMILY);
                 let mut verdicts = Verdicts::new(pre, arrival, long_lived, shared);
                 let post = verdicts.of(key, arrival, shared);
@@ -295,12 +348,12 @@ impl<K: ExportKey> FamilyRib<K> {
                 if goes {
                     if let Some(had) = self.table.withdraw(key, source, &mut cx).had {
                         shared.sources.count(source, -1);
-                        done(*peer, Reimported::Removed(had));
+                        done(arrival.peer, Reimported::Removed(had));
                     }
                 } else {
                     let outcome = self.table.announce_at(dest, Offer { source, pre, post, now }, &mut cx);
                     if let Some(had) = outcome.and_then(|outcome| outcome.had) {
-                        done(*peer, Reimported::Judged(had, post.is_ok()));
+                        done(arrival.peer, Reimported::Judged(had, post.is_ok()));
                     }
                 }
                 verdicts.release(shared);

@@ -5,7 +5,7 @@
 use bgp_wire::Family;
 
 use super::Output;
-use super::family::Reimported;
+use super::family::{Concerned, Reimported};
 use super::ribs::for_rib;
 use super::state::{Speaker, for_family};
 use crate::outbox::Outbox;
@@ -64,17 +64,24 @@ impl Speaker {
     fn reimport(&mut self, family: Family, step: usize) {
         let Self { peers, settings, ribs, shared, .. } = self;
         let concerned = for_rib!(&ribs, family, rib => &rib.reimport.peers);
-        let arrivals: Vec<_> = concerned
+        let mut concerned: Vec<_> = concerned
             .iter()
-            .filter_map(|peer| Some((*peer, peers.get(peer.index())?.as_ref()?.arrival(*peer, settings, 0)?)))
+            .filter_map(|peer| {
+                let neighbour = peers.get(peer.index())?.as_ref()?;
+                let arrival = neighbour.arrival(*peer, settings, 0)?;
+                let surplus = neighbour.families[family.index()].gauge.surplus();
+                Some(Concerned { arrival, surplus })
+            })
             .collect();
         let mut changes = Vec::new();
         let changed = |peer: PeerIx, reimported: Reimported| match reimported {
             Reimported::Judged(before, now) if before.0 == now => {}
-            Reimported::Judged(..) | Reimported::Removed(_) => changes.push((peer, reimported)),
+            Reimported::Judged(..) | Reimported::Removed(_) | Reimported::Surplus(_) => {
+                changes.push((peer, reimported));
+            }
         };
-        for_rib!(ribs, family, rib => rib.reimport_step(step, shared, &arrivals, changed));
-        drop(arrivals);
+        for_rib!(ribs, family, rib => rib.reimport_step(step, shared, &mut concerned, changed));
+        drop(concerned);
         for (peer, reimported) in changes {
             if let Some(neighbour) = self.peer_mut(peer) {
                 let state = &mut neighbour.families[family.index()];
@@ -82,6 +89,11 @@ impl Speaker {
                     Reimported::Judged(_, true) => state.accepted += 1,
                     Reimported::Judged(_, false) => state.accepted -= 1,
                     Reimported::Removed(accepted) => state.count_withdrawn(Some(accepted)),
+                    Reimported::Surplus(outcome) => {
+                        state.gauge.withdrawn(&outcome);
+                        state.gauge.discarded();
+                        state.count_withdrawn(outcome.had);
+                    }
                 }
             }
         }

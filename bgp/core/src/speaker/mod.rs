@@ -16,6 +16,7 @@
 //! | `complaint.rs` | what is said of faulty UPDATEs |
 //! | `send.rs` | from the RIB to bytes |
 //! | `restart.rs` | graceful restart, both roles |
+//! | `limits.rs` | prefix limits, and the end of repetitions without one |
 //! | `family.rs` | one family: table, own routes, update groups |
 //! | `ribs.rs` | all families, each with its own type of key |
 //! | `policies.rs` | sets and policies |
@@ -36,6 +37,7 @@ mod convergence;
 mod family;
 mod io;
 mod jobs;
+mod limits;
 mod neighbour;
 mod policies;
 mod range;

@@ -10,6 +10,7 @@ use ipnet::IpNet;
 use super::complaint::Complaints;
 use super::convergence::Quiet;
 use super::family::Arrival;
+use super::limits::Gauge;
 use super::range::transport;
 use super::state::{Conn, Speaker, for_family};
 use super::{Output, PeerEventKind, SpeakerSettings};
@@ -62,6 +63,8 @@ pub(super) struct Neighbour {
     pub(super) turn: u8,
     /// Its faulty UPDATEs.
     pub(super) complaints: Complaints,
+    /// It has a prefix limit, or lacks what was discarded under one.
+    pub(super) limited: bool,
 }
 
 /// What holds while a session is Established.
@@ -96,10 +99,12 @@ pub(super) struct FamilyState {
     pub(super) received: u64,
     pub(super) accepted: u64,
     pub(super) end_of_rib: bool,
-    /// It says everything again, and has not said yet that this is over (RFC 7313).
-    pub(super) repeating: bool,
+    /// It says everything again, and has not said yet that this is over (RFC 7313); until when it has time to.
+    pub(super) repeating: Option<Instant>,
     /// It has been said that paths of it are ignored, since it has too many to one destination.
     pub(super) refuses_paths: bool,
+    /// What it counts towards its limit.
+    pub(super) gauge: Gauge,
     /// The update group.
     pub(super) group: Option<u32>,
 }
@@ -134,6 +139,7 @@ impl Neighbour {
             families: [FamilyState::default(); Family::COUNT],
             turn: 0,
             complaints: Complaints::default(),
+            limited: false,
         }
     }
 
@@ -359,7 +365,7 @@ impl Speaker {
         neighbour.up = Some(Up { conn, link, negotiated, source, long_lived, quiet: Quiet::new(now) });
         for state in &mut neighbour.families {
             state.end_of_rib = false;
-            state.repeating = false;
+            state.repeating = None;
             state.refuses_paths = false;
         }
         self.stale_gone(peer, gone);
@@ -389,7 +395,11 @@ impl Speaker {
             && let Some(up) = neighbour.up.take()
         {
             let stale_before = neighbour.stale.families();
-            let repeating = neighbour.families.map(|state| state.repeating);
+            let repeating = neighbour.families.map(|state| state.repeating.is_some());
+            for state in &mut neighbour.families {
+                state.repeating = None;
+                state.gauge.down();
+            }
             let Lost { kept: families, held } = neighbour.stale.down(now, kept);
             if !families.is_empty() {
                 tracing::info!(peer = %neighbour.key, %families, time = ?kept.time, "routes are kept");

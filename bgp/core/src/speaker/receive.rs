@@ -34,7 +34,11 @@ impl Speaker {
                     if !(is_update && deliver) {
                         continue;
                     }
-                    self.update(now, peer, frame.body).err()
+                    let fault = self.update(now, peer, frame.body).err();
+                    if fault.is_none() {
+                        self.review_limits(now, peer, out);
+                    }
+                    fault
                 }
                 Ok(None) => {
                     tracing::error!(%conn, octets = rest.len(), "part of a message was passed in and is lost");

@@ -12,6 +12,7 @@ use super::state::{Speaker, for_family};
 use crate::egress::{Next, Refresh};
 use crate::outbox::Outbox;
 use crate::peer_key::{ConnId, PeerIx};
+use crate::session::GracefulRestart;
 use crate::time::Instant;
 
 /// Destinations that one `pull` looks at; what takes more is left to `work`.
@@ -111,8 +112,15 @@ impl Speaker {
     }
 
     /// A neighbour sent ROUTE-REFRESH: it asks for everything again (RFC 2918), or marks begin or end of saying
-    /// everything again itself (RFC 7313). Other subtypes, and families that were not agreed on, are ignored.
-    pub(super) fn refresh_heard(&mut self, peer: PeerIx, refresh: RouteRefresh) {
+    /// everything again itself (RFC 7313), for which it has as long as for saying everything after a restart. Other
+    /// subtypes, and families that were not agreed on, are ignored.
+    pub(super) fn refresh_heard(
+        &mut self,
+        now: Instant,
+        peer: PeerIx,
+        refresh: RouteRefresh,
+        out: &mut Outbox<Output>,
+    ) {
         let Some(neighbour) = self.peers.get_mut(peer.index()).and_then(Option::as_deref_mut) else { return };
         let Some(negotiated) = neighbour.up.as_ref().map(|up| Arc::clone(&up.negotiated)) else { return };
         let Some(family) = refresh.family().filter(|family| negotiated.families.contains(*family)) else {
@@ -127,15 +135,14 @@ impl Speaker {
                     tracing::warn!(peer = %neighbour.key, %family, "a refresh begins before End-of-RIB");
                     return;
                 }
-                state.repeating = true;
+                let usual = GracefulRestart::USUAL.stale_time;
+                let graceful = neighbour.config.graceful_restart;
+                state.repeating = Some(now + graceful.map_or(usual, |graceful| graceful.stale_time));
+                state.gauge.repeat_begins();
                 self.shared.sources.mark_stale(peer, family);
             }
             RouteRefresh::END if negotiated.enhanced_refresh => {
-                if !std::mem::take(&mut state.repeating) {
-                    return;
-                }
-                self.shared.sources.stale_gone(peer, family);
-                for_family!(self, family, rib => rib.review.begin());
+                self.repeat_over(now, peer, family, out);
             }
             _ => {}
         }

@@ -165,6 +165,7 @@ impl Speaker {
             && at <= now
         {
             self.expire_stale(now, peer);
+            self.expire_limits(now, peer, out);
             self.session(now, peer, session::Input::Tick, out);
             // A session whose deadline does not move must not hold up the others.
             if self.deadlines.first() == Some(&(at, peer)) {
@@ -235,7 +236,7 @@ impl Speaker {
                     }
                 }
                 session::Output::Up { conn, negotiated } => self.up(now, peer, conn, negotiated, out),
-                session::Output::Refresh(refresh) => self.refresh_heard(peer, refresh),
+                session::Output::Refresh(refresh) => self.refresh_heard(now, peer, refresh, out),
                 session::Output::Down(reason, kept) => self.down(now, peer, reason, kept, out),
                 session::Output::Failed(reason) => self.tell(peer, PeerEventKind::Failed(reason), out),
             }
@@ -246,9 +247,10 @@ impl Speaker {
     }
 
     /// Notes a session's new state and deadline.
-    fn note(&mut self, peer: PeerIx, out: &mut Outbox<Output>) {
+    pub(super) fn note(&mut self, peer: PeerIx, out: &mut Outbox<Output>) {
         let Some(neighbour) = self.peers.get_mut(peer.index()).and_then(Option::as_deref_mut) else { return };
-        let deadlines = [neighbour.session.deadline(), neighbour.stale.deadline()];
+        let deadlines =
+            [neighbour.session.deadline(), neighbour.stale.deadline(), neighbour.limit_deadline()];
         let deadline = deadlines.into_iter().flatten().min();
         if deadline != neighbour.deadline {
             if let Some(at) = neighbour.deadline {

@@ -1,7 +1,7 @@
 //! A neighbour, as JSON.
 
 use bgp_core::FamilySet;
-use bgp_core::query::{FamilyStatus, PeerStatus};
+use bgp_core::query::{FamilyStatus, Idle, LimitStatus, PeerStatus};
 use bgp_core::session::State;
 use serde::{Deserialize, Serialize};
 
@@ -103,6 +103,33 @@ pub(crate) struct PeerFamily {
     /// What was agreed about several paths of a prefix, while established.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) add_path: Option<AddPath>,
+    /// How many it may announce, where there is a limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) prefix_limit: Option<PrefixLimit>,
+    /// What a person should know of its limits, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) condition: Option<String>,
+}
+
+/// How many prefixes a neighbour may announce in a family.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub(crate) struct PrefixLimit {
+    /// The limit.
+    pub(crate) limit: u32,
+    /// `warn`, `discard` or `reset`.
+    pub(crate) action: String,
+    /// What counts towards it: received, but not what is stale.
+    pub(crate) counted: u64,
+    /// Announcements that were not kept since the neighbour last said everything, or was last asked to.
+    pub(crate) discarded: u64,
+}
+
+impl From<LimitStatus> for PrefixLimit {
+    fn from(status: LimitStatus) -> Self {
+        let LimitStatus { limit, counted, discarded } = status;
+        Self { limit: limit.limit, action: limit.action.to_string(), counted, discarded }
+    }
 }
 
 /// Several paths of a prefix (RFC 7911) in one family, as agreed.
@@ -213,6 +240,15 @@ impl From<&PeerStatus> for Peer {
             (false, false, Some(error)) => Some(error.clone()),
             (false, false, None) => Some("no session yet".to_owned()),
         };
+        let reason = match (reason, status.idle) {
+            (Some(reason), Some(Idle::For(time))) => {
+                Some(format!("{reason}; kept idle for {} s", time.as_secs()))
+            }
+            (Some(reason), Some(Idle::UntilStarted)) => {
+                Some(format!("{reason}; kept idle until it is cleared or enabled"))
+            }
+            (reason, _) => reason,
+        };
         let reason = match (reason, status.stale_for) {
             (Some(reason), Some(time)) => {
                 let how = if status.long_lived_stale.is_empty() { "" } else { ", as a last resort" };
@@ -263,7 +299,15 @@ impl From<&FamilyStatus> for PeerFamily {
         let (afi, safi) = afi_safi(status.family);
         let (received, accepted, advertised) = (status.received, status.accepted, status.advertised);
         let (receive, send) = (status.add_path_receive, status.add_path_send.map(std::num::NonZeroU8::get));
-        let add_path = (receive || send.is_some()).then_some(AddPath { receive, send });
-        Self { afi: afi.into(), safi: safi.into(), received, accepted, advertised, add_path }
+        Self {
+            afi: afi.into(),
+            safi: safi.into(),
+            received,
+            accepted,
+            advertised,
+            add_path: (receive || send.is_some()).then_some(AddPath { receive, send }),
+            prefix_limit: status.limit.map(PrefixLimit::from),
+            condition: status.limit.and_then(|limit| limit.condition()),
+        }
     }
 }

@@ -102,7 +102,7 @@ fn the_last_withdrawal_frees_everything_when_nobody_reads() {
     let last = w.withdraw(1, 0);
     assert!(last.changed && last.dest.is_some());
     assert_eq!((w.table.find(prefix(1)), w.table.len(), w.attrs.len()), (None, 0, 0));
-    assert_eq!(w.withdraw(1, 0), Outcome { dest: None, had: None, changed: false });
+    assert_eq!(w.withdraw(1, 0), Outcome { dest: None, had: None, was_stale: false, changed: false });
     // The number is given out again.
     assert_eq!(w.announce(2, 0, 100, 1).dest, last.dest);
     assert_eq!(w.table.len_ids(), 1);

@@ -1,4 +1,4 @@
-//! Timers, and what they wait for (RFC 4271 events 9 to 11 and 13).
+//! Timers, and what they wait for (RFC 4271 events 9 to 13).
 
 use std::time::Duration;
 
@@ -26,6 +26,7 @@ impl Peer {
             match timer {
                 Timer::Hold(place) => self.hold_timer(now, place, out),
                 Timer::Keepalive(place) => self.keepalive_timer(now, place, out),
+                Timer::DelayOpen(place) => self.send_open(now, place, out),
                 Timer::IdleHold => self.open(now, out),
                 Timer::ConnectRetry => {
                     if self.dialling {

@@ -1,4 +1,4 @@
-//! Messages, and how connections get on and end (RFC 4271 events 19 and 21 to 28).
+//! Messages, and how connections get on and end (RFC 4271 events 19 to 28).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -71,7 +71,7 @@ impl Peer {
         Changed::No
     }
 
-    /// OpenSent becomes OpenConfirm, unless the connection loses to the other one.
+    /// The connection enters OpenConfirm, unless it loses to the other one.
     fn opened(&mut self, now: Instant, place: Place, agreed: Agreed, out: &mut Outbox<Output>) {
         let other = PLACES - 1 - place;
         if self.conns[other].as_ref().is_some_and(Connection::is_established) {
@@ -97,6 +97,8 @@ impl Peer {
                 return;
             }
         }
+        // RFC 4271 event 20: theirs has come before ours.
+        self.send_open(now, place, out);
         let Some(conn) = &mut self.conns[place] else { return };
         conn.last_received = now;
         conn.phase = Phase::OpenConfirm(agreed);
@@ -194,6 +196,7 @@ impl Peer {
     fn remove(&mut self, place: Place) -> Option<Connection> {
         self.timers.stop(Timer::Hold(place));
         self.timers.stop(Timer::Keepalive(place));
+        self.timers.stop(Timer::DelayOpen(place));
         self.conns[place].take()
     }
 
@@ -244,21 +247,24 @@ impl Peer {
     pub(super) fn send_farewell(&self, conn: &Connection, reason: &StopReason, out: &mut Outbox<Output>) {
         let restart =
             conn.agreed().filter(|_| conn.is_established()).and_then(|agreed| agreed.negotiated.restart);
-        let (helps, notification) = restart
-            .map_or((false, false), |restart| (!restart.own_families.is_empty(), restart.notification));
+        let helps = restart.is_some_and(|restart| !restart.own_families.is_empty());
         let plain = reason.notification();
-        match reason {
-            StopReason::Restart(_) if helps => {}
-            // Without families of ours nothing is kept, but the N bit asks for it all the same.
-            StopReason::Shutdown(_) | StopReason::Deconfigured if notification => {
-                self.send_notification(conn, &hard_reset(&plain), out);
+        let said = match reason {
+            StopReason::Restart(_) if helps => return,
+            StopReason::Shutdown(_) | StopReason::Deconfigured => {
+                self.hard_reset_of(conn, &plain).unwrap_or(plain)
             }
-            StopReason::Shutdown(_)
-            | StopReason::Deconfigured
-            | StopReason::Restart(_)
-            | StopReason::Reset(_)
-            | StopReason::ConfigurationChange => self.send_notification(conn, &plain, out),
-        }
+            StopReason::Restart(_) | StopReason::Reset(_) | StopReason::ConfigurationChange => plain,
+        };
+        self.send_notification(conn, &said, out);
+    }
+
+    /// The hard reset that says it so that the neighbour keeps nothing of ours, where it would else (RFC 8538 section 5.1).
+    /// Without families of ours nothing is kept, but the N bit asks for it all the same.
+    pub(super) fn hard_reset_of(&self, conn: &Connection, plain: &Notification) -> Option<Notification> {
+        let agreed = conn.agreed().filter(|_| conn.is_established())?;
+        let notification = agreed.negotiated.restart.is_some_and(|restart| restart.notification);
+        notification.then(|| hard_reset(plain))
     }
 
     pub(super) fn send_notification(

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod chaos;
+mod delay;
 mod lone;
 mod simulation;
 mod table;

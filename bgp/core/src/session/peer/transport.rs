@@ -11,7 +11,7 @@ use super::exchange::{encoded, send};
 use super::{Admission, Peer, place_of};
 use crate::outbox::Outbox;
 use crate::peer_key::ConnId;
-use crate::session::connection::Connection;
+use crate::session::connection::{Connection, Phase};
 use crate::session::timers::{Place, Timer};
 use crate::session::{ConnectError, Direction, DownReason, Link, Outgoing, Output};
 use crate::time::Instant;
@@ -50,13 +50,23 @@ impl Peer {
         if link.direction == Direction::Active {
             self.timers.stop(Timer::ConnectRetry);
         }
-        let open = self.our_open(now);
+        self.conns[place] = Some(Connection::new(id, link, self.our_open(now), now));
+        if self.settings.delay_open.is_zero() {
+            self.send_open(now, place, out);
+        } else {
+            self.timers.set(Timer::DelayOpen(place), now + self.settings.delay_open);
+        }
+    }
+
+    /// Sends the OPEN of a connection that has not sent it: it is in OpenSent then.
+    pub(super) fn send_open(&mut self, now: Instant, place: Place, out: &mut Outbox<Output>) {
+        self.timers.stop(Timer::DelayOpen(place));
+        let Some(conn) = self.conns[place].as_mut().filter(|conn| conn.is_delayed()) else { return };
         let mut bytes = BytesMut::new();
-        open.encode(&mut bytes).expect("a handful of short capabilities fits into an OPEN");
-        let conn = Connection::new(id, link, open, now);
+        conn.sent.encode(&mut bytes).expect("a handful of short capabilities fits into an OPEN");
+        conn.phase = Phase::OpenSent;
         self.timers.set(Timer::Hold(place), now + conn.hold());
-        self.conns[place] = Some(conn);
-        out.push(Output::Send(id, Outgoing { kind: MessageType::Open, bytes: bytes.freeze() }));
+        out.push(Output::Send(conn.id, Outgoing { kind: MessageType::Open, bytes: bytes.freeze() }));
     }
 
     pub(super) fn connect_failed(&mut self, now: Instant, error: ConnectError, out: &mut Outbox<Output>) {
@@ -119,6 +129,7 @@ impl Peer {
         self.conns.swap(0, 1);
         self.timers.swap(Timer::Hold(0), Timer::Hold(1));
         self.timers.swap(Timer::Keepalive(0), Timer::Keepalive(1));
+        self.timers.swap(Timer::DelayOpen(0), Timer::DelayOpen(1));
     }
 
     fn our_open(&self, now: Instant) -> Open {

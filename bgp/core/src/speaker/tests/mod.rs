@@ -8,6 +8,7 @@ mod bulk;
 mod capabilities;
 mod commands;
 mod exchange;
+mod limits;
 mod long_lived;
 mod property;
 mod range;

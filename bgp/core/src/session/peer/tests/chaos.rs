@@ -17,6 +17,7 @@ enum Step {
     Closed(usize),
     Unread(usize),
     Pass(u64),
+    TooMany(bool),
     Reconfigure(u16, bool),
 }
 
@@ -50,6 +51,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0_usize..3).prop_map(Step::Closed),
         1 => (0_usize..3).prop_map(Step::Unread),
         4 => (0_u64..100_000).prop_map(Step::Pass),
+        1 => any::<bool>().prop_map(Step::TooMany),
         1 => (3_u16..6, any::<bool>()).prop_map(|(hold, passive)| Step::Reconfigure(hold, passive)),
     ]
 }
@@ -124,6 +126,10 @@ fn take(bench: &mut Bench, around: &mut Surroundings, step: Step) {
             bench.input(Input::Closed(conn(around, back), CloseReason::EndOfStream));
         }
         Step::Unread(back) => bench.input(Input::Unread(conn(around, back))),
+        Step::TooMany(back) => {
+            let (family, restart) = (Family::Ipv4Unicast, back.then_some(secs(5)));
+            bench.input(Input::TooManyPrefixes { family, limit: 1, restart });
+        }
         Step::Pass(millis) => bench.pass(Duration::from_millis(millis)),
         Step::Reconfigure(hold, passive) => {
             let hold_time = HoldTime::new(hold).unwrap();
@@ -140,9 +146,11 @@ proptest! {
     fn outputs_make_sense_whatever_goes_in(
         steps in prop::collection::vec(step(), 1..80),
         graceful: bool,
+        delay in 0_u64..3,
     ) {
         let graceful_restart = graceful.then_some(GracefulRestart::USUAL);
-        let mut bench = Bench::new(PeerSettings { graceful_restart, ..settings() });
+        let delay_open = secs(delay);
+        let mut bench = Bench::new(PeerSettings { graceful_restart, delay_open, ..settings() });
         let mut around = Surroundings::default();
         for step in steps {
             take(&mut bench, &mut around, step);

@@ -1,0 +1,338 @@
+//! Prefix limits, and repetitions without an end.
+
+use super::*;
+use crate::command::Clear;
+use crate::limit::{LimitAction, PrefixLimit};
+use crate::query::{Idle, LimitStatus};
+use bgp_wire::RouteRefresh;
+use bytes::BytesMut;
+
+const V4: Family = Family::Ipv4Unicast;
+const RESET: LimitAction = LimitAction::Reset { restart: Some(Duration::from_secs(300)) };
+
+/// 0 announces to 1, which has a limit.
+fn world(limit: u32, action: LimitAction) -> World {
+    let mut world = World::joined(&[65010, 65020], &[(0, 1)]);
+    set_limit(&mut world, Some(PrefixLimit { limit, action }));
+    world
+}
+
+fn config(world: &World, limit: Option<PrefixLimit>) -> PeerConfig {
+    let max_prefixes = limit.into_iter().map(|limit| (V4, limit)).collect();
+    PeerConfig { passive: true, max_prefixes, ..world.config(0) }
+}
+
+fn set_limit(world: &mut World, limit: Option<PrefixLimit>) -> Applied {
+    let config = config(world, limit);
+    world.command(1, Command::PutPeer(key(0), config))
+}
+
+fn announce(world: &mut World, range: std::ops::Range<u32>) {
+    for n in range {
+        world.originate(0, nth(n), marked(n % 3));
+    }
+    world.settle();
+}
+
+fn withdraw(world: &mut World, range: std::ops::Range<u32>) {
+    for n in range {
+        world.command(0, Command::DeleteOrigination(nth(n)));
+    }
+    world.settle();
+}
+
+fn status(world: &World) -> LimitStatus {
+    world.peer(1, 0).families[0].limit.expect("there is a limit")
+}
+
+fn condition(world: &World) -> String {
+    status(world).condition().unwrap_or_default()
+}
+
+/// How many prefixes 1 has, which must be what it says it has.
+fn held(world: &mut World) -> u64 {
+    let held = world.heard(1, 0, V4).len() as u64;
+    assert_eq!(world.peer(1, 0).families[0].received, held);
+    held
+}
+
+fn asked(world: &World) -> u64 {
+    world.peer(1, 0).sent.route_refresh
+}
+
+/// 0 says that it says everything again, or that it has.
+fn marker(world: &mut World, subtype: u8) {
+    let mut message = BytesMut::new();
+    RouteRefresh::new(V4, subtype).encode(&mut message);
+    world.inject(0, 1, message.to_vec());
+    world.settle();
+}
+
+#[test]
+fn a_warning_changes_nothing() {
+    let mut world = world(100, LimitAction::Warn);
+    announce(&mut world, 0..74);
+    assert_eq!(condition(&world), "");
+    announce(&mut world, 74..75);
+    assert_eq!(condition(&world), "75 prefixes, close to the limit of 100");
+    announce(&mut world, 75..100);
+    assert_eq!(condition(&world), "100 prefixes, close to the limit of 100");
+    announce(&mut world, 100..120);
+    assert_eq!(condition(&world), "120 prefixes, more than the limit of 100");
+    assert_eq!((held(&mut world), world.is_up(0, 1)), (120, true));
+    withdraw(&mut world, 0..60);
+    assert_eq!((condition(&world), status(&world).counted), (String::new(), 60));
+}
+
+#[test]
+fn what_is_beyond_the_limit_is_discarded_until_there_is_room() {
+    let mut world = world(100, LimitAction::Discard);
+    announce(&mut world, 0..150);
+    assert_eq!((held(&mut world), status(&world).discarded), (100, 50));
+    assert_eq!(condition(&world), "50 announcements beyond the limit of 100 prefixes were not kept");
+    assert!(world.is_up(0, 1));
+    // What is kept may change, at the limit too.
+    let kept = world.heard(1, 0, V4);
+    let (prefix, _) = kept.iter().next_back().unwrap();
+    world.originate(0, *prefix, marked(77));
+    world.settle();
+    assert_eq!(world.heard(1, 0, V4)[prefix].0, 77);
+    assert_eq!(held(&mut world), 100);
+    let kept: Vec<Nlri> = world.heard(1, 0, V4).into_keys().take(30).collect();
+    for prefix in kept {
+        world.command(0, Command::DeleteOrigination(prefix));
+    }
+    world.settle();
+    assert_eq!((held(&mut world), asked(&world)), (70, 0), "there may be more withdrawals");
+    world.pass(Duration::from_secs(1));
+    assert_eq!((held(&mut world), asked(&world)), (100, 1));
+    assert_eq!(status(&world).discarded, 20, "of 120 there are");
+    // Not again within a minute.
+    let kept: Vec<Nlri> = world.heard(1, 0, V4).into_keys().take(30).collect();
+    for prefix in kept {
+        world.command(0, Command::DeleteOrigination(prefix));
+    }
+    world.pass(Duration::from_secs(58));
+    assert_eq!(asked(&world), 1);
+    world.pass(Duration::from_secs(2));
+    assert_eq!((held(&mut world), asked(&world), status(&world).discarded), (90, 2, 0));
+    assert_eq!(world.heard(1, 0, V4).len(), world.best(0, V4).len(), "nothing is missing");
+}
+
+#[test]
+fn a_higher_limit_brings_in_what_was_discarded() {
+    for limit in [Some(PrefixLimit { limit: 120, action: LimitAction::Discard }), None] {
+        let mut world = world(100, LimitAction::Discard);
+        announce(&mut world, 0..150);
+        assert_eq!(set_limit(&mut world, limit), Applied::Applied);
+        world.pass(Duration::ZERO);
+        assert_eq!((held(&mut world), asked(&world)), (limit.map_or(150, |_| 120), 1));
+        assert_eq!(world.peer(1, 0).established_count, 1);
+    }
+}
+
+#[test]
+fn a_lower_limit_acts_at_once() {
+    let mut world = world(200, LimitAction::Discard);
+    announce(&mut world, 0..150);
+    let lower = |action| Some(PrefixLimit { limit: 60, action });
+    set_limit(&mut world, lower(LimitAction::Warn));
+    world.settle();
+    assert_eq!(
+        (held(&mut world), condition(&world)),
+        (150, "150 prefixes, more than the limit of 60".into())
+    );
+    set_limit(&mut world, lower(LimitAction::Discard));
+    world.settle();
+    assert_eq!((held(&mut world), status(&world).discarded, status(&world).counted), (60, 90, 60));
+    assert_eq!(world.best(1, V4).len(), 60);
+    assert_eq!(world.peer(1, 0).families[0].accepted, 60);
+    set_limit(&mut world, Some(PrefixLimit { limit: 50, action: RESET }));
+    world.settle();
+    assert!(!world.is_up(1, 0));
+    assert_eq!(world.best(1, V4).len(), 0);
+}
+
+#[test]
+fn a_reset_is_told_with_its_reason_and_lasts_as_long_as_is_wanted() {
+    let mut world = world(100, RESET);
+    announce(&mut world, 0..100);
+    assert!(world.is_up(0, 1));
+    announce(&mut world, 100..101);
+    let peer = world.peer(1, 0);
+    assert_eq!((peer.state, peer.idle), (State::Idle, Some(Idle::For(Duration::from_secs(300)))));
+    let words =
+        "more than 100 prefixes of ipv4-unicast; sent Cease: Maximum Number of Prefixes Reached (6/1)";
+    assert_eq!(peer.last_error.as_deref(), Some(words));
+    let theirs = world.peer(0, 1).last_error.unwrap();
+    let received = "received Cease: Maximum Number of Prefixes Reached (6/1), at most 100 of ipv4-unicast";
+    assert_eq!(theirs, received);
+    assert_eq!((world.best(1, V4).len(), peer.families[0].limit.unwrap().counted), (0, 0));
+    withdraw(&mut world, 0..1);
+    world.pass(Duration::from_secs(290));
+    assert!(!world.is_up(0, 1));
+    world.pass(Duration::from_secs(60));
+    assert!(world.is_up(0, 1), "0 tries again now and then");
+    assert_eq!(held(&mut world), 100);
+}
+
+#[test]
+fn without_a_time_the_operator_decides() {
+    let action = LimitAction::Reset { restart: None };
+    let wakes: [fn(&mut World); 4] = [
+        |world| assert_eq!(world.command(1, Command::ClearPeer(key(0), Clear::Hard)), Applied::Applied),
+        |world| assert_eq!(world.command(1, Command::EnablePeer(key(0))), Applied::Applied),
+        |world| assert_eq!(set_limit(world, None), Applied::Applied),
+        |world| {
+            let higher = Some(PrefixLimit { limit: 200, action: RESET });
+            assert_eq!(set_limit(world, higher), Applied::Applied);
+        },
+    ];
+    for wake in wakes {
+        let mut world = world(100, action);
+        announce(&mut world, 0..101);
+        world.pass(Duration::from_secs(100_000));
+        assert_eq!(world.peer(1, 0).idle, Some(Idle::UntilStarted));
+        // A limit that is no help.
+        set_limit(&mut world, Some(PrefixLimit { limit: 100, action: RESET }));
+        set_limit(&mut world, Some(PrefixLimit { limit: 100, action }));
+        world.pass(Duration::from_secs(60));
+        assert_eq!(world.peer(1, 0).state, State::Idle);
+        withdraw(&mut world, 0..1);
+        wake(&mut world);
+        world.pass(Duration::from_secs(60));
+        assert!(world.is_up(0, 1));
+        assert_eq!(held(&mut world), 100);
+    }
+}
+
+#[test]
+fn what_a_lost_session_left_behind_does_not_count() {
+    // The routes of the first session are still in the table, to be removed slice by slice, when the others come.
+    let mut world = world(100, RESET);
+    announce(&mut world, 0..100);
+    world.cut(0, 1, true);
+    world.settle();
+    for n in 0..100 {
+        world.command(0, Command::DeleteOrigination(nth(n)));
+    }
+    for n in 1000..1100 {
+        world.originate(0, nth(n), marked(1));
+    }
+    world.cut(0, 1, false);
+    world.pass(Duration::from_secs(60));
+    assert!(world.is_up(0, 1));
+    assert_eq!((held(&mut world), status(&world).counted), (100, 100));
+}
+
+#[test]
+fn stale_routes_count_when_they_are_said_again() {
+    let mut world = World::new(&[65010, 65020]);
+    world.graceful_restart = Some(GracefulRestart::USUAL);
+    world.join(0, 1);
+    let limit = PrefixLimit { limit: 100, action: RESET };
+    set_limit(&mut world, Some(limit));
+    world.load();
+    announce(&mut world, 0..90);
+    world.cut(0, 1, true);
+    world.settle();
+    assert_eq!((held(&mut world), status(&world).counted), (90, 0), "kept, and not counted");
+    withdraw(&mut world, 0..90);
+    announce(&mut world, 1000..1090);
+    world.cut(0, 1, false);
+    world.pass(Duration::from_secs(60));
+    assert!(world.is_up(0, 1));
+    assert_eq!((held(&mut world), status(&world).counted, world.peer(1, 0).established_count), (90, 90, 2));
+}
+
+#[test]
+fn a_repetition_counts_anew_and_may_replace_everything() {
+    for action in [RESET, LimitAction::Discard] {
+        let mut world = world(100, action);
+        announce(&mut world, 0..100);
+        marker(&mut world, RouteRefresh::BEGIN);
+        assert_eq!((held(&mut world), status(&world).counted), (100, 0));
+        announce(&mut world, 500..590);
+        assert_eq!((held(&mut world), status(&world).counted), (190, 90));
+        withdraw(&mut world, 0..10);
+        assert_eq!(
+            (held(&mut world), status(&world).counted),
+            (180, 90),
+            "what is stale is withdrawn uncounted"
+        );
+        marker(&mut world, RouteRefresh::END);
+        assert_eq!((held(&mut world), status(&world).counted, status(&world).discarded), (90, 90, 0));
+        assert!(world.is_up(0, 1));
+    }
+}
+
+#[test]
+fn a_stale_route_that_is_said_again_beyond_the_limit_is_not_kept() {
+    let mut world = world(100, LimitAction::Discard);
+    announce(&mut world, 0..100);
+    marker(&mut world, RouteRefresh::BEGIN);
+    announce(&mut world, 500..600);
+    // Said again, with something new about it.
+    world.originate(0, nth(7), marked(99));
+    world.settle();
+    assert_eq!((held(&mut world), status(&world).counted, status(&world).discarded), (199, 100, 1));
+    assert!(!world.heard(1, 0, V4).contains_key(&nth(7)));
+    marker(&mut world, RouteRefresh::END);
+    assert_eq!(held(&mut world), 100);
+}
+
+#[test]
+fn a_limit_of_nothing_lets_nothing_in() {
+    let mut world = world(0, LimitAction::Discard);
+    assert_eq!(condition(&world), "");
+    announce(&mut world, 0..3);
+    assert_eq!((held(&mut world), status(&world).discarded), (0, 3));
+    let mut world = self::world(0, RESET);
+    announce(&mut world, 0..1);
+    assert!(!world.is_up(0, 1));
+}
+
+#[test]
+fn what_policy_rejects_counts_as_well() {
+    let mut world = World::new(&[65010, 65020]);
+    world.join(0, 1);
+    set_limit(&mut world, Some(PrefixLimit { limit: 10, action: LimitAction::Discard }));
+    world.load();
+    world.settle();
+    announce(&mut world, 0..15);
+    let rejecting = PeerConfig {
+        import: crate::command::Policy::Reject,
+        ..config(&world, Some(PrefixLimit { limit: 10, action: LimitAction::Discard }))
+    };
+    world.command(1, Command::PutPeer(key(0), rejecting));
+    world.settle();
+    let family = world.peer(1, 0).families[0];
+    assert_eq!((family.received, family.accepted, family.limit.unwrap().counted), (10, 0, 10));
+}
+
+#[test]
+fn a_refresh_that_never_ends_is_ended() {
+    let mut world = World::joined(&[65010, 65020], &[(0, 1)]);
+    announce(&mut world, 0..100);
+    marker(&mut world, RouteRefresh::BEGIN);
+    let again: Vec<u32> = (0..40).collect();
+    for n in &again {
+        world.originate(0, nth(*n), marked(50));
+    }
+    world.pass(Duration::from_secs(359));
+    assert_eq!(held(&mut world), 100, "stale routes count as before until then");
+    world.pass(Duration::from_secs(1));
+    assert_eq!(held(&mut world), 40);
+    assert!(world.is_up(0, 1));
+    // Its end comes too late to mean anything.
+    marker(&mut world, RouteRefresh::END);
+    assert_eq!(held(&mut world), 40);
+    // A new one has its own time.
+    marker(&mut world, RouteRefresh::BEGIN);
+    world.pass(Duration::from_secs(300));
+    marker(&mut world, RouteRefresh::BEGIN);
+    world.pass(Duration::from_secs(300));
+    assert_eq!(held(&mut world), 40);
+    world.pass(Duration::from_secs(60));
+    assert_eq!(held(&mut world), 0);
+}
