@@ -164,10 +164,7 @@ fn config(fields: &mut Fields<'_>, known: &Known<'_>) -> PeerConfig {
     config.export = policy(fields.take("export"), external, known);
     later(
         fields,
-        &[
-            ("route-reflector-client", "false", "leave it false"),
-            ("allow-own-as", "0", "leave it 0"),
-        ],
+        &[("route-reflector-client", "false", "leave it false"), ("allow-own-as", "0", "leave it 0")],
     );
     config
 }
