@@ -6,6 +6,8 @@
 //! RFC 4486 and 9003 (Cease and its text), 2918 and 7313 (refreshes), 8326 section 4.2 (graceful shutdown, the initiator's
 //! part).
 
+use bgp_wire::FamilySet;
+
 use super::Output;
 use super::state::Speaker;
 use crate::command::{Applied, Clear, Refusal, StopMode};
@@ -34,7 +36,7 @@ impl Speaker {
             Clear::SoftIn if neighbour.families_with_routes().is_empty() => return Ok(Applied::Unchanged),
             Clear::SoftIn => {
                 self.begin_reimport(peer);
-                self.ask_again(peer, out);
+                self.ask_again(peer, FamilySet::ALL, out);
             }
             Clear::SoftOut if !exchanges => return Ok(Applied::Unchanged),
             Clear::SoftOut => {

@@ -9,8 +9,7 @@
 
 use std::time::Duration;
 
-use bgp_wire::{Family, FamilySet, MessageType, RouteRefresh};
-use bytes::BytesMut;
+use bgp_wire::{Family, FamilySet};
 
 use super::Output;
 use super::neighbour::Neighbour;
@@ -130,6 +129,11 @@ impl Gauge {
     pub(super) fn repeat_ends(&mut self) {
         self.repeating = false;
         self.set_bounds();
+    }
+
+    /// Everything is asked for again, whatever for.
+    pub(super) const fn asked(&mut self) {
+        self.discarded = 0;
     }
 
     /// When there is something to ask for.
@@ -351,7 +355,7 @@ impl Speaker {
             let overdue = state.repeating.is_some_and(|until| until <= now);
             if asks {
                 tracing::info!(peer = %neighbour.key, %family, "there is room for prefixes that were not kept: all are asked for again");
-                self.ask_again(peer, family, out);
+                self.ask_again(peer, FamilySet::only(family), out);
             }
             if overdue {
                 if let Some(neighbour) = self.peer(peer) {
@@ -379,24 +383,6 @@ impl Speaker {
         self.shared.sources.stale_gone(peer, family);
         for_family!(self, family, rib => rib.review.begin());
         self.review_limits(now, peer, out);
-    }
-
-    /// Asks an established neighbour to say everything again (RFC 2918). False where it has not offered to.
-    pub(super) fn ask_again(&mut self, peer: PeerIx, family: Family, out: &mut Outbox<Output>) -> bool {
-        let Some(neighbour) = self.peer_mut(peer) else { return false };
-        let Some(up) = neighbour
-            .up
-            .as_ref()
-            .filter(|up| up.negotiated.route_refresh && up.negotiated.families.contains(family))
-        else {
-            return false;
-        };
-        let conn = up.conn;
-        neighbour.sent.count(MessageType::RouteRefresh, 1);
-        let mut message = BytesMut::new();
-        RouteRefresh::new(family, RouteRefresh::REQUEST).encode(&mut message);
-        self.send(conn, message.freeze(), out);
-        true
     }
 }
 

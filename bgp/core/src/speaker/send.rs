@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use std::sync::Arc;
 
-use bgp_wire::{Family, MessageType, RouteRefresh};
+use bgp_wire::{Family, FamilySet, MessageType, RouteRefresh};
 use bytes::{Bytes, BytesMut};
 
 use super::Output;
@@ -148,11 +148,12 @@ impl Speaker {
         }
     }
 
-    /// Asks a neighbour for everything again (RFC 2918), where it answers that.
-    pub(super) fn ask_again(&mut self, peer: PeerIx, out: &mut Outbox<Output>) {
+    /// Asks a neighbour for everything of these families again (RFC 2918), where it answers that.
+    pub(super) fn ask_again(&mut self, peer: PeerIx, families: FamilySet, out: &mut Outbox<Output>) {
         let Some(neighbour) = self.peer_mut(peer) else { return };
         let Some(up) = neighbour.up.as_ref().filter(|up| up.negotiated.route_refresh) else { return };
-        let (conn, families) = (up.conn, up.negotiated.families);
+        let (conn, families) = (up.conn, up.negotiated.families.intersect(families));
+        families.iter().for_each(|family| neighbour.families[family.index()].gauge.asked());
         neighbour.sent.count(MessageType::RouteRefresh, families.len() as u64);
         let mut bytes = BytesMut::new();
         families
