@@ -21,7 +21,9 @@ use crate::peer_key::{InterfaceName, PeerKey};
 use crate::policy::{PolicyDef, PolicyMistake, PolicyName, PrefixRange, SetName};
 use crate::rib::NextHopState;
 use crate::secret::Secret;
-use crate::session::{AddPath, GracefulRestart, HoldTime, IdleHold, PeerSettings, RemoteAsn, SettingsError};
+use crate::session::{
+    AddPath, GracefulRestart, HoldTime, IdleHold, PeerRole, PeerSettings, RemoteAsn, SettingsError,
+};
 
 /// One request to the speaker.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,6 +127,9 @@ pub struct PeerConfig {
     pub extended_next_hop: bool,
     /// Several paths of a destination (RFC 7911), in every family offered. *Reset*, but *refresh* for how many are sent.
     pub add_path: AddPath,
+    /// What we are to the neighbour, which must be an external one (RFC 9234): routes that leak are found and not passed
+    /// on. *Reset.*
+    pub role: Option<PeerRole>,
     /// Hold time offered. *Reset.*
     pub hold_time: HoldTime,
     /// KEEPALIVE interval in seconds; a third of the negotiated hold time where absent. *Live.*
@@ -186,6 +191,7 @@ impl PeerConfig {
             extended_messages: usual.extended_messages,
             extended_next_hop: usual.extended_next_hop,
             add_path: usual.add_path,
+            role: usual.role,
             hold_time: usual.hold_time,
             keepalive: usual.keepalive,
             connect_retry: usual.connect_retry,
@@ -229,6 +235,7 @@ impl PeerConfig {
             extended_messages: self.extended_messages,
             extended_next_hop: self.extended_next_hop,
             add_path: self.add_path,
+            role: self.role,
             hold_time: self.hold_time,
             keepalive: self.keepalive,
             connect_retry: self.connect_retry,

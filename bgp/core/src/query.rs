@@ -9,12 +9,12 @@ use std::num::NonZeroU8;
 use std::time::Duration;
 
 use bgp_wire::capability::{AgreedLongLived, AgreedRestart};
-use bgp_wire::{Asn, Family, FamilySet, NextHop, Nlri, PathId, RouterId};
+use bgp_wire::{Asn, Family, FamilySet, NextHop, Nlri, PathId, Role, RouterId};
 
 use crate::limit::{LimitAction, PrefixLimit};
 use crate::peer_key::PeerKey;
 use crate::rib::{AttrSet, PathRejected, Rung};
-use crate::session::{GracefulRestart, State};
+use crate::session::{GracefulRestart, PeerRole, State};
 use crate::stats::MessageCounts;
 
 /// One neighbour, as it stands.
@@ -76,6 +76,10 @@ pub struct PeerStatus {
     pub stale_for: Option<Duration>,
     /// Hops of TTL security (RFC 5082), where it is on.
     pub ttl_security: Option<NonZeroU8>,
+    /// What we are to the neighbour (RFC 9234), where that is configured.
+    pub role: Option<PeerRole>,
+    /// What the neighbour says that it is to us, once an OPEN arrived.
+    pub remote_role: Option<Role>,
     /// Whether segments are signed (RFC 2385).
     pub has_password: bool,
     /// The prefix that made it a neighbour; absent for one that is configured itself.

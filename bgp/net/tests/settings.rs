@@ -21,11 +21,13 @@ use bgp_core::query::{RouteQuery, RouteTable};
 use bgp_core::rib::NextHopState;
 use bgp_core::secret::Secret;
 use bgp_core::session::{
-    AddPath, GracefulRestart, HoldTime, IdleHold, LongLived, RemoteAsn, RestartTime, StaleTime, State,
+    AddPath, GracefulRestart, HoldTime, IdleHold, LongLived, PeerRole, RemoteAsn, RestartTime, StaleTime,
+    State,
 };
 use bgp_core::speaker::SpeakerSettings;
 use bgp_core::{Asn, Family, FamilySet, Label, Nlri, RouterId};
 use bgp_net::{Handle, ListenerState, NetSettings};
+use bgp_wire::Role;
 
 const TABLE: &str = include_str!("../src/settings.md");
 
@@ -90,6 +92,7 @@ fn neighbour_lines() -> Vec<Line<PeerConfig>> {
         extended_messages: |config| config.extended_messages ^= true,
         extended_next_hop: |config| config.extended_next_hop ^= true,
         add_path: |config| config.add_path = AddPath::NONE,
+        role: |config| config.role = Some(PeerRole::new(Role::Peer)),
         hold_time: |config| config.hold_time = HoldTime::new(30).unwrap(),
         keepalive: |config| config.keepalive = NonZeroU16::new(7),
         connect_retry: |config| config.connect_retry *= 2,

@@ -10,8 +10,8 @@ use bgp_core::limit::{LimitAction, PrefixLimit};
 use bgp_core::peer_key::{BGP_PORT, PeerKey};
 use bgp_core::policy::{PolicyDef, PolicyName};
 use bgp_core::secret::Secret;
-use bgp_core::session::{AddPath, GracefulRestart, HoldTime, RemoteAsn};
-use bgp_wire::{Asn, Family, FamilySet};
+use bgp_core::session::{AddPath, GracefulRestart, HoldTime, PeerRole, RemoteAsn};
+use bgp_wire::{Asn, Family, FamilySet, Role};
 use ipnet::IpNet;
 
 use super::{asn, later};
@@ -160,6 +160,7 @@ fn config(fields: &mut Fields<'_>, known: &Known<'_>) -> PeerConfig {
         RemoteAsn::External => true,
         RemoteAsn::Internal => false,
     };
+    config.role = role(fields, external);
     config.import = policy(fields.take("import"), external, known);
     config.export = policy(fields.take("export"), external, known);
     later(
@@ -251,6 +252,24 @@ fn local_asn(item: &Item<'_>) -> Option<Asn> {
     }
     fields.finish();
     number
+}
+
+/// `role`: what we are to the neighbour; `role-strict`: it must say what it is to us.
+fn role(fields: &mut Fields<'_>, external: bool) -> Option<PeerRole> {
+    let item = fields.take("role");
+    let wanted = "what we are to the neighbour: provider, customer, peer, rs or rs-client";
+    let role = item.as_ref().and_then(|item| item.parse::<Role>(wanted));
+    if let Some(item) = item.filter(|_| !external) {
+        let rule =
+            "role and asn exclude each other: a role is for a neighbour in another AS, this one is in ours";
+        item.flaw(Mistake::Conflict { rule });
+    }
+    let strict = fields.take("role-strict");
+    let wanted = strict.as_ref().and_then(Item::boolean).unwrap_or(false);
+    if let Some(item) = strict.filter(|_| wanted && role.is_none()) {
+        item.flaw(Mistake::Conflict { rule: "role-strict: true asks for a role: say role as well" });
+    }
+    role.map(|role| PeerRole { role, strict: wanted })
 }
 
 /// `add-path`: `{receive: true, send: 4}`, each of which may be left out.

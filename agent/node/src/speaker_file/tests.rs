@@ -4,8 +4,10 @@ use std::time::Duration;
 use bgp_core::command::{NextHopMode, Policy};
 use bgp_core::limit::{LimitAction, PrefixLimit};
 use bgp_core::policy::{Act, Condition, Default as Otherwise, Flow, StatementDef};
-use bgp_core::session::{AddPath, GracefulRestart, HoldTime, LongLived, RemoteAsn, RestartTime, StaleTime};
-use bgp_wire::{Family, FamilySet};
+use bgp_core::session::{
+    AddPath, GracefulRestart, HoldTime, LongLived, PeerRole, RemoteAsn, RestartTime, StaleTime,
+};
+use bgp_wire::{Family, FamilySet, Role};
 
 use super::*;
 
@@ -37,6 +39,8 @@ neighbors:
     extended-messages: false
     extended-next-hop: true
     add-path: { receive: true, send: 4 }
+    role: customer
+    role-strict: true
     hold-time: 30
     connect-retry: 7
     local-port: 1179
@@ -78,6 +82,7 @@ fn the_whole_file() {
     expected.families = FamilySet::UNICAST;
     expected.extended_messages = false;
     expected.extended_next_hop = true;
+    expected.role = Some(PeerRole { role: Role::Customer, strict: true });
     expected.add_path = AddPath { receive: true, send: NonZeroU8::new(4) };
     expected.hold_time = HoldTime::new(30).unwrap();
     expected.connect_retry = Duration::from_secs(7);
@@ -392,4 +397,42 @@ fn neighbours_that_contradict_one_another_are_refused() {
         ]
     );
     assert_eq!((file.peers.len(), file.ranges.len()), (4, 1));
+}
+
+#[test]
+fn several_paths_and_roles() {
+    let neighbor = |more: &str| format!("neighbors:\n  - {{ address: 192.0.2.2, asn: 65010, {more} }}\n");
+    let key: PeerKey = "192.0.2.2".parse().unwrap();
+    let config = |more: &str| parse(&neighbor(more)).peers[&key].clone();
+    for (text, receive, send) in [
+        ("add-path: { receive: true }", true, None),
+        ("add-path: { send: 255 }", false, Some(255)),
+        ("add-path: { receive: false, send: 0 }", false, None),
+        ("add-path: {}", false, None),
+        ("port: 179", false, None),
+    ] {
+        assert_eq!(config(text).add_path, AddPath { receive, send: send.and_then(NonZeroU8::new) }, "{text}");
+    }
+    for role in Role::ALL {
+        assert_eq!(config(&format!("role: {role}")).role, Some(PeerRole::new(role)));
+        assert_eq!(
+            config(&format!("role: {role}, role-strict: true")).role,
+            Some(PeerRole { role, strict: true })
+        );
+    }
+    assert_eq!(config("role-strict: false").role, None);
+    for (text, expected) in [
+        ("add-path: { send: 256 }", "send: must be paths of a prefix, 1 to 255, or 0 for the best one only"),
+        ("add-path: { recieve: true }", "receive"),
+        (
+            "role: transit",
+            "role: must be what we are to the neighbour: provider, customer, peer, rs or rs-client",
+        ),
+        ("role-strict: true", "role-strict: true asks for a role"),
+    ] {
+        let found = flaws(&neighbor(text));
+        assert!(found.len() == 1 && found[0].contains(expected), "{text}: {found:?}");
+    }
+    let inside = flaws("neighbors:\n  - { address: 192.0.2.2, asn: internal, role: peer }\n");
+    assert!(inside[0].contains("role and asn exclude each other"), "{inside:?}");
 }

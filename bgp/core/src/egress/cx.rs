@@ -288,6 +288,7 @@ mod tests {
             next_hop: NextHopMode::Default,
             extended_next_hop: false,
             paths: None,
+            role: None,
             own: Some(NextHop::V4(Ipv4Addr::new(192, 0, 2, 1))),
             long_lived: false,
             graceful_shutdown: false,

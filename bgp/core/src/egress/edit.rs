@@ -8,7 +8,15 @@ use crate::rib::AttrSet;
 /// The canonical form of a set after the edits. The next hop is not part of it.
 pub(crate) fn edit(edits: &Edits, set: &AttrSet) -> Vec<u8> {
     // Every field is named, so that a new one can't be forgotten.
-    let Edits { med, local_pref, next_hop_self: _, prepend, communities, large_communities } = edits;
+    let Edits {
+        med,
+        local_pref,
+        next_hop_self: _,
+        prepend,
+        communities,
+        large_communities,
+        only_to_customer,
+    } = edits;
     let mut builder = Builder::from(Canonical(set.canonical()));
     if med.is_some() {
         builder.med(*med);
@@ -24,6 +32,9 @@ pub(crate) fn edit(edits: &Edits, set: &AttrSet) -> Vec<u8> {
     }
     if !large_communities.is_empty() {
         builder.add_large_communities(large_communities.iter().copied());
+    }
+    if only_to_customer.is_some() {
+        builder.only_to_customer(*only_to_customer);
     }
     builder.build()
 }
@@ -46,6 +57,7 @@ mod tests {
             prepend: [(Asn(65010), 2)].into_iter().collect(),
             communities: [Community::new(2, 2)].into_iter().collect(),
             large_communities: [LargeCommunity::new(1, 2, 3)].into_iter().collect(),
+            only_to_customer: Some(Asn(65030)),
         };
         let octets = edit(&edits, &set);
         let edited = Canonical(&octets);
@@ -53,6 +65,7 @@ mod tests {
         assert_eq!(edited.as_path().to_string(), "65010 65010 65020");
         assert_eq!(edited.communities().collect::<Vec<_>>(), [Community::new(1, 1), Community::new(2, 2)]);
         assert_eq!(edited.large_communities().count(), 1);
+        assert_eq!(edited.only_to_customer(), Some(Asn(65030)));
         assert_eq!(edit(&Edits::default(), &set), set.canonical());
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! The rules are those of RFC 4271 section 5 (which attribute goes where), section 9.1.3 and RFC 1997 (what is not
 //! told), RFC 4456 (nothing from one internal peer to another; this speaker does not reflect), RFC 9494 section 4.3 (who
-//! hears of long-lived stale routes) and RFC 8326 section 4.2 (what is said before a session is shut down).
+//! hears of long-lived stale routes), RFC 8326 section 4.2 (what is said before a session is shut down) and RFC 9234
+//! section 5 (roles).
 //!
 //! *Never:* looks at a prefix; that is policy's part.
 
@@ -10,10 +11,11 @@ use std::net::Ipv4Addr;
 use std::num::NonZeroU8;
 
 use bgp_wire::attr::{AttrFacts, AttrIter, Community, FactFlags, code};
-use bgp_wire::{Asn, EncodeOptions, Family, FamilySet, NextHop};
+use bgp_wire::{Asn, EncodeOptions, Family, FamilySet, NextHop, Role};
 
 use crate::command::NextHopMode;
 use crate::policy::{Edits, Learned};
+use crate::session::role::{self, Egress};
 
 /// Everything the export of a route depends on beside the route and policy: the part of a session that counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +37,8 @@ pub(crate) struct Rules {
     pub(crate) paths: Option<NonZeroU8>,
     /// Our own address as a next hop; absent where we have none of the family.
     pub(crate) own: Option<NextHop>,
+    /// Our role towards the peer, where it counts (RFC 9234).
+    pub(crate) role: Option<Role>,
     /// The peer knows what long-lived stale routes are: its OPEN had that capability (RFC 9494).
     pub(crate) long_lived: bool,
     /// We are about to leave this peer: it is to prefer any other path (RFC 8326).
@@ -55,6 +59,10 @@ impl Rules {
         }
         // RFC 9494 section 4.3. Its section 4.6, by which internal peers may hear them all the same, is not used.
         if !self.long_lived && facts.flags.has(FactFlags::LLGR_STALE) {
+            return false;
+        }
+        let marked = facts.flags.has(FactFlags::ONLY_TO_CUSTOMER);
+        if self.role.is_some_and(|role| role::egress(role, marked) == Egress::Withhold) {
             return false;
         }
         // RFC 1997: without confederations the two of them end at the border of the AS.
@@ -111,6 +119,7 @@ impl Rules {
                 Some(_) | None => None,
             },
             local_pref: !self.external,
+            only_to_customer: self.role.is_some_and(|role| role::egress(role, false) == Egress::Mark),
         };
         for attr in AttrIter::new(canonical) {
             missing.fill(attr.code, self, out);
@@ -129,6 +138,11 @@ impl Rules {
                 code::LOCAL_PREF | code::ORIGINATOR_ID | code::CLUSTER_LIST if self.external => {}
                 code::LOCAL_PREF => {
                     missing.local_pref = false;
+                    out.extend_from_slice(attr.raw);
+                }
+                // RFC 9234 section 5: once it has been set it stays as it is.
+                code::ONLY_TO_CUSTOMER => {
+                    missing.only_to_customer = false;
                     out.extend_from_slice(attr.raw);
                 }
                 _ => out.extend_from_slice(attr.raw),
@@ -168,6 +182,7 @@ struct Missing {
     as_path: bool,
     next_hop: Option<Ipv4Addr>,
     local_pref: bool,
+    only_to_customer: bool,
 }
 
 impl Missing {
@@ -191,6 +206,11 @@ impl Missing {
         if self.local_pref && code > code::LOCAL_PREF {
             self.local_pref = false;
             out.extend_from_slice(&DEFAULT_LOCAL_PREF);
+        }
+        if self.only_to_customer && code > code::ONLY_TO_CUSTOMER {
+            self.only_to_customer = false;
+            out.extend_from_slice(&[0xc0, code::ONLY_TO_CUSTOMER, 4]);
+            out.extend_from_slice(&rules.local_asn.0.to_be_bytes());
         }
     }
 }

@@ -58,6 +58,8 @@ pub struct Edits {
     pub communities: SmallVec<[Community; 4]>,
     /// Large communities to add that were not there.
     pub large_communities: SmallVec<[LargeCommunity; 2]>,
+    /// On import: the AS number that ONLY_TO_CUSTOMER gets (RFC 9234). No act of a policy sets it.
+    pub only_to_customer: Option<Asn>,
 }
 
 impl Edits {

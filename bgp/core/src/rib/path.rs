@@ -16,6 +16,9 @@ pub enum PathRejected {
     /// The next hop is ourselves: our address of the session, or a loopback address from a neighbour that isn't there
     /// itself (RFC 4271 sections 5.1.3 and 6.3).
     OwnNextHop,
+    /// A route leak: ONLY_TO_CUSTOMER is on a route that came from where it cannot have come from by right (RFC 9234
+    /// section 5).
+    RouteLeak,
 }
 
 /// A path as stored.
@@ -82,6 +85,7 @@ impl Path {
             2 => Some(PathRejected::AsLoop),
             3 => Some(PathRejected::OriginatorLoop),
             4 => Some(PathRejected::OwnNextHop),
+            5 => Some(PathRejected::RouteLeak),
             _ => None,
         }
     }
@@ -94,6 +98,7 @@ impl Path {
             Err(PathRejected::AsLoop) => 2,
             Err(PathRejected::OriginatorLoop) => 3,
             Err(PathRejected::OwnNextHop) => 4,
+            Err(PathRejected::RouteLeak) => 5,
         };
         code << REJECTED_SHIFT
     }

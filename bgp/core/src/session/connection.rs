@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bgp_wire::notification::Reason;
-use bgp_wire::{Capability, Frame, MessageType, Negotiated, Notification, Open, RouteRefresh, RouterId};
+use bgp_wire::{
+    Capability, Frame, MessageType, Negotiated, Notification, Open, Role, RouteRefresh, RouterId,
+};
 
 use super::{DownReason, HoldTime, Link, PeerSettings, State};
 use crate::peer_key::ConnId;
@@ -198,6 +200,13 @@ impl Connection {
         let id: RouterId = received.router_id;
         if id == settings.local_router_id && !settings.is_external(asn) {
             return refuse(Notification::new(Reason::BadBgpIdentifier), DownReason::SameRouterId(id));
+        }
+        let strict = settings.role.is_some_and(|role| role.strict);
+        if let (Err(notification), Some(ours)) =
+            (Role::agree(&self.sent, &received, strict), self.sent.role())
+        {
+            let reason = DownReason::RoleMismatch { ours, theirs: received.role() };
+            return refuse(notification, reason);
         }
         let negotiated = Negotiated::agree(&self.sent, &received);
         if negotiated.families.is_empty() {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::sync::Arc;
 
-use bgp_wire::{Asn, Family, Notification, RouterId, WireError, notification::Reason};
+use bgp_wire::{Asn, Family, Notification, Role, RouterId, WireError, notification::Reason};
 
 /// Why we stop a session that was fine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,6 +135,13 @@ pub enum DownReason {
     SameRouterId(RouterId),
     /// No family is offered by both ends; the neighbour was told.
     NoCommonFamily,
+    /// The neighbour is not what it should be to us, or does not say so though it must (RFC 9234 section 4.2); it was told.
+    RoleMismatch {
+        /// Our role.
+        ours: Role,
+        /// Its role, where it names one that there is.
+        theirs: Option<Role>,
+    },
     /// The neighbour sent a message that its state doesn't allow; it was told.
     Unexpected(Notification),
     /// Nothing was heard for the hold time; the neighbour was told.
@@ -164,6 +171,7 @@ impl DownReason {
             | Self::WrongAsn(_)
             | Self::SameRouterId(_)
             | Self::NoCommonFamily
+            | Self::RoleMismatch { .. }
             | Self::Unexpected(_)
             | Self::TooManyPrefixes { .. } => true,
             // A neighbour that ceases, or heard nothing from us, doesn't complain about what we said; except that
@@ -198,6 +206,16 @@ impl fmt::Display for DownReason {
             }
             Self::NoCommonFamily => {
                 write!(f, "no address family in common; sent {}", Reason::UnsupportedCapability)
+            }
+            Self::RoleMismatch { ours, theirs } => {
+                let (wanted, sent) = (ours.opposite(), Reason::RoleMismatch);
+                match theirs {
+                    Some(theirs) => write!(
+                        f,
+                        "we are its {ours}, but the neighbour is {theirs}, not {wanted}; sent {sent}"
+                    ),
+                    None => write!(f, "the neighbour does not say that it is {wanted}; sent {sent}"),
+                }
             }
             Self::Unexpected(notification) => write!(f, "sent {notification}"),
             Self::HoldTimerExpired => write!(f, "sent {}", Reason::HoldTimerExpired),

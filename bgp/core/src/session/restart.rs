@@ -162,6 +162,7 @@ pub(super) fn kept(terms: &Terms, reason: &DownReason) -> Kept {
         DownReason::WrongAsn(_)
         | DownReason::SameRouterId(_)
         | DownReason::NoCommonFamily
+        | DownReason::RoleMismatch { .. }
         | DownReason::NotConnected(_) => false,
     };
     if !keeps {

@@ -3,10 +3,10 @@
 use std::num::{NonZeroU8, NonZeroU16};
 use std::time::Duration;
 
-use bgp_wire::{Asn, Capability, Family, FamilySet, RouterId};
+use bgp_wire::{Asn, Capability, Family, FamilySet, Role, RouterId};
 
-use super::GracefulRestart;
 use super::connection::LARGE_HOLD;
+use super::{GracefulRestart, PeerRole};
 
 /// Which AS number the neighbour must have.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
@@ -94,7 +94,10 @@ impl AddPath {
             receive,
             send,
         };
-        (receive || send).then(|| Capability::AddPath(families.iter().map(one).collect()))
+        // A policy of SR has its candidate paths in its keys (RFC 9830 section 2.1), so there is nothing to add.
+        let several = |family: &Family| !matches!(family, Family::Ipv4SrPolicy | Family::Ipv6SrPolicy);
+        let families: Vec<_> = families.iter().filter(several).map(one).collect();
+        ((receive || send) && !families.is_empty()).then_some(Capability::AddPath(families))
     }
 }
 
@@ -116,6 +119,8 @@ pub struct PeerSettings {
     pub extended_next_hop: bool,
     /// Several paths of a destination.
     pub add_path: AddPath,
+    /// What we are to the neighbour (RFC 9234). For an external one only.
+    pub role: Option<PeerRole>,
     /// The hold time to offer. The smaller of both ends' is used.
     pub hold_time: HoldTime,
     /// How often to send KEEPALIVE, in seconds; a third of the hold time where absent. Meant for the hold time above:
@@ -147,6 +152,16 @@ pub enum SettingsError {
     /// There is no family to offer.
     #[error("no address family is enabled")]
     NoFamily,
+    /// A role towards a neighbour inside our AS (RFC 9234 section 4).
+    #[error(
+        "role {role} and remote AS {asn} exclude each other: that is our own AS, roles are for external neighbors"
+    )]
+    RoleInside {
+        /// The role.
+        role: Role,
+        /// The AS that both ends are in.
+        asn: Asn,
+    },
     /// KEEPALIVEs would come too late to keep the session.
     #[error("the keepalive time ({keepalive} s) exceeds the hold time ({hold} s)")]
     KeepaliveTooLong {
@@ -175,6 +190,7 @@ impl PeerSettings {
             extended_messages: true,
             extended_next_hop: false,
             add_path: AddPath::NONE,
+            role: None,
             hold_time: HoldTime::SUGGESTED,
             keepalive: None,
             connect_retry: Duration::from_secs(5),
@@ -198,6 +214,11 @@ impl PeerSettings {
         }
         if self.families.is_empty() {
             return Err(SettingsError::NoFamily);
+        }
+        if let Some(PeerRole { role, .. }) = self.role
+            && self.remote_asn.accepts(self.local_asn, self.local_asn)
+        {
+            return Err(SettingsError::RoleInside { role, asn: self.local_asn });
         }
         if let Some(keepalive) = self.keepalive
             && self.hold_time != HoldTime::NONE
@@ -247,6 +268,7 @@ impl PeerSettings {
             extended_messages,
             extended_next_hop,
             add_path,
+            role,
             hold_time,
             keepalive,
             connect_retry,
@@ -262,6 +284,7 @@ impl PeerSettings {
             || *extended_messages != new.extended_messages
             || *extended_next_hop != new.extended_next_hop
             || add_path.offer() != new.add_path.offer()
+            || *role != new.role
             || *hold_time != new.hold_time
             || in_capabilities(graceful_restart) != in_capabilities(&new.graceful_restart);
         let live = *keepalive != new.keepalive
@@ -340,6 +363,13 @@ mod tests {
         );
         assert_eq!(check(|s| s.connect_retry = Duration::ZERO), Err(SettingsError::BadBackoff));
         assert_eq!(check(|s| s.idle_hold.min = Duration::from_secs(31)), Err(SettingsError::BadBackoff));
+        let role = Some(PeerRole::new(Role::Provider));
+        assert_eq!(check(|s| s.role = Some(PeerRole::new(Role::Provider))), Ok(()));
+        for inside in [RemoteAsn::Internal, RemoteAsn::Is(settings().local_asn)] {
+            let settings = PeerSettings { role, remote_asn: inside, ..settings() };
+            let asn = settings.local_asn;
+            assert_eq!(settings.check(), Err(SettingsError::RoleInside { role: Role::Provider, asn }));
+        }
     }
 
     #[test]

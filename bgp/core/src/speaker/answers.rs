@@ -148,6 +148,8 @@ impl Speaker {
             long_lived_stale: neighbour.stale.long_lived(),
             stale_for: neighbour.stale.until().map(|at| at.saturating_since(now)),
             ttl_security: neighbour.config.ttl_security,
+            role: neighbour.config.role,
+            remote_role: status.received.and_then(Open::role),
             has_password: neighbour.config.password.is_some(),
             range: neighbour.range,
             local_capabilities: capabilities(status.sent),

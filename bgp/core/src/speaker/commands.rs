@@ -294,6 +294,11 @@ impl Speaker {
         if self.identity() == (asn, router_id) {
             return Ok(Applied::Unchanged);
         }
+        // What was fine with the AS number of before may contradict the new one.
+        let neighbours = self.keys().into_iter().filter_map(|peer| self.peer(peer)).map(|peer| &peer.config);
+        for config in neighbours.chain(self.ranges.values().map(|range| &range.range.config)) {
+            config.session(asn, router_id).check()?;
+        }
         self.settings.asn = asn;
         self.settings.router_id = router_id;
         let mut applied = Applied::Applied;

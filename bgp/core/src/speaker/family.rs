@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use bgp_wire::attr::{Canonical, Community, FactFlags};
-use bgp_wire::{Asn, Label, Nlri, PathId, Prefixes, RouterId};
+use bgp_wire::{Asn, Family, Label, Nlri, PathId, Prefixes, Role, RouterId};
 use smallvec::SmallVec;
 
 use super::neighbour::FamilyState;
@@ -17,6 +17,7 @@ use crate::rib::{
     Accepted, AttrId, Context, DestId, Offer, Outcome, Path, PathRejected, Review, SourceId, Sources, Table,
     Walk,
 };
+use crate::session::role::{self, Ingress};
 
 /// One family.
 pub(super) struct FamilyRib<K: ExportKey> {
@@ -60,6 +61,8 @@ pub(super) struct Arrival<'a> {
     pub(super) router_id: RouterId,
     /// Our address of the session.
     pub(super) local: IpAddr,
+    /// Our role towards the neighbour, and its AS number (RFC 9234).
+    pub(super) role: Option<(Role, Asn)>,
     /// We are about to leave the neighbour: what it says is the last resort (RFC 8326).
     pub(super) graceful_shutdown: bool,
     /// Now, in seconds.
@@ -142,7 +145,7 @@ impl<K: ExportKey> FamilyRib<K> {
         state: &mut FamilyState,
         shared: &mut Shared,
     ) {
-        let mut verdicts = Verdicts::new(pre, arrival, false, shared);
+        let mut verdicts = Verdicts::new(K::FAMILY, pre, arrival, false, shared);
         let mut current = None;
         let prefixes = std::iter::from_fn(|| prefixes.next_labelled());
         self.in_blocks(prefixes, |table, id, prefix, label| {
@@ -162,7 +165,7 @@ impl<K: ExportKey> FamilyRib<K> {
             }
             if K::LABELLED && label != current {
                 current = label;
-                let labelled = Verdicts::labelled(pre, label, arrival, shared);
+                let labelled = Verdicts::labelled(K::FAMILY, pre, label, arrival, shared);
                 std::mem::replace(&mut verdicts, labelled).release(shared);
             }
             let pre = verdicts.pre;
@@ -340,7 +343,7 @@ impl<K: ExportKey> FamilyRib<K> {
                     continue;
                 }
                 let long_lived = shared.sources.is_long_lived(&path, K::FAMILY);
-                let mut verdicts = Verdicts::new(pre, arrival, long_lived, shared);
+                let mut verdicts = Verdicts::new(K::FAMILY, pre, arrival, long_lived, shared);
                 let post = verdicts.of(key, arrival, shared);
                 let unwilling = |set| shared.attrs.set(set).facts().flags.has(FactFlags::NO_LLGR);
                 let goes = long_lived && (unwilling(pre) || post.is_ok_and(unwilling));
@@ -396,6 +399,8 @@ struct Verdicts {
     last_resort: bool,
     /// Communities that are added whatever policy says.
     marks: SmallVec<[Community; 2]>,
+    /// ONLY_TO_CUSTOMER that is added whatever policy says.
+    only_to_customer: Option<Asn>,
     /// For all prefixes.
     all: Option<Result<AttrId, PathRejected>>,
     /// Sets that edits have made: one reference each is ours.
@@ -404,7 +409,13 @@ struct Verdicts {
 
 impl Verdicts {
     /// `long_lived`: the path is long-lived stale.
-    fn new(pre: AttrId, arrival: &Arrival<'_>, long_lived: bool, shared: &mut Shared) -> Self {
+    fn new(
+        family: Family,
+        pre: AttrId,
+        arrival: &Arrival<'_>,
+        long_lived: bool,
+        shared: &mut Shared,
+    ) -> Self {
         let set = shared.attrs.set(pre);
         let flags = set.facts().flags;
         let last_resort =
@@ -415,9 +426,24 @@ impl Verdicts {
         ];
         let marks = marks.into_iter().filter(|(wanted, _, fact)| *wanted && !flags.has(*fact));
         let marks: SmallVec<_> = marks.map(|(_, community, _)| community).collect();
-        let plain = !last_resort && marks.is_empty();
-        let mut verdicts =
-            Self { pre, labelled: false, last_resort, marks, all: None, made: SmallVec::new() };
+        let ingress =
+            arrival.role.filter(|_| role::concerns(family)).map_or(Ingress::Pass, |(role, remote)| {
+                role::ingress(role, remote, Canonical(set.canonical()).only_to_customer())
+            });
+        let only_to_customer = match ingress {
+            Ingress::Mark(asn) => Some(asn),
+            Ingress::Pass | Ingress::Leak => None,
+        };
+        let plain = !last_resort && marks.is_empty() && only_to_customer.is_none();
+        let mut verdicts = Self {
+            pre,
+            labelled: false,
+            last_resort,
+            marks,
+            only_to_customer,
+            all: None,
+            made: SmallVec::new(),
+        };
         let path = Canonical(set.canonical()).as_path();
         if arrival.own.iter().any(|own| path.contains(*own)) {
             verdicts.all = Some(Err(PathRejected::AsLoop));
@@ -425,6 +451,8 @@ impl Verdicts {
             verdicts.all = Some(Err(PathRejected::OriginatorLoop));
         } else if set.next_hop().is_some_and(|next_hop| arrival.is_ourselves(next_hop.address())) {
             verdicts.all = Some(Err(PathRejected::OwnNextHop));
+        } else if ingress == Ingress::Leak {
+            verdicts.all = Some(Err(PathRejected::RouteLeak));
         } else {
             match arrival.import {
                 Filter::Accept if plain => verdicts.all = Some(Ok(pre)),
@@ -436,9 +464,15 @@ impl Verdicts {
     }
 
     /// What import makes of the same set with a label.
-    fn labelled(pre: AttrId, label: Option<Label>, arrival: &Arrival<'_>, shared: &mut Shared) -> Self {
+    fn labelled(
+        family: Family,
+        pre: AttrId,
+        label: Option<Label>,
+        arrival: &Arrival<'_>,
+        shared: &mut Shared,
+    ) -> Self {
         let pre = shared.attrs.relabel(pre, label);
-        Self { labelled: true, ..Self::new(pre, arrival, false, shared) }
+        Self { labelled: true, ..Self::new(family, pre, arrival, false, shared) }
     }
 
     #[inline]
@@ -473,6 +507,7 @@ impl Verdicts {
             edits.local_pref = Some(0);
         }
         edits.communities.extend(self.marks.iter().copied());
+        edits.only_to_customer = self.only_to_customer;
         if edits.is_empty() {
             return Ok(self.pre);
         }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bgp_wire::{Capability, Family, FamilySet, Negotiated, NextHop, Open, PathId};
+use bgp_wire::{Asn, Capability, Family, FamilySet, Negotiated, NextHop, Open, PathId, Role};
 use ipnet::IpNet;
 
 use super::complaint::Complaints;
@@ -19,6 +19,7 @@ use crate::egress::{Filter, GroupKey, Moved, Rules};
 use crate::outbox::Outbox;
 use crate::peer_key::{ConnId, PeerIx, PeerKey};
 use crate::rib::{PeerSource, SourceId};
+use crate::session::role;
 use crate::session::{
     self, CloseReason, ConnectError, Direction, DownReason, GracefulRestart, Helper, Kept, Link, Lost, Peer,
     State,
@@ -200,6 +201,7 @@ impl Neighbour {
             own: [negotiated.local_asn, settings.asn],
             router_id: settings.router_id,
             local: link.local.ip().to_canonical(),
+            role: role_in(negotiated),
             graceful_shutdown: self.graceful_shutdown,
             now,
         })
@@ -233,6 +235,7 @@ impl Neighbour {
             extended_next_hop: up.negotiated.extended_next_hop.contains(family),
             paths: self.config.add_path.send.filter(|_| up.negotiated.add_path_send.contains(family)),
             own: self.own_next_hop(family, &up.link, &up.negotiated),
+            role: role_in(&up.negotiated).map(|(role, _)| role).filter(|_| role::concerns(family)),
             long_lived: up.long_lived,
             graceful_shutdown: self.graceful_shutdown,
         };
@@ -246,6 +249,11 @@ fn is_long_lived(open: &Open) -> bool {
     let graceful = |capability: &Capability| matches!(capability, Capability::GracefulRestart(_));
     let long_lived = |capability: &Capability| matches!(capability, Capability::LongLivedGracefulRestart(_));
     open.capabilities.iter().any(graceful) && open.capabilities.iter().any(long_lived)
+}
+
+/// Our role on a session, and the neighbour's AS number: on an external session only (RFC 9234 section 4).
+pub(super) fn role_in(negotiated: &Negotiated) -> Option<(Role, Asn)> {
+    negotiated.role.filter(|_| negotiated.ebgp).map(|role| (role, negotiated.remote_asn))
 }
 
 /// Connections.

@@ -4,6 +4,7 @@ use bgp_wire::{Family, MAX_LEN, MessageType, UpdateView, WireError, split_messag
 
 use super::Output;
 use super::family::Arrival;
+use super::neighbour::role_in;
 use super::ribs::for_rib;
 use super::state::Speaker;
 use crate::outbox::Outbox;
@@ -76,6 +77,7 @@ impl Speaker {
             own: [up.negotiated.local_asn, settings.asn],
             router_id: settings.router_id,
             local: up.local(),
+            role: role_in(&up.negotiated),
             graceful_shutdown: neighbour.graceful_shutdown,
             now: now.as_secs(),
         };

@@ -152,6 +152,11 @@ impl<'a> Builder<'a> {
         self.put_or_remove(code::TUNNEL_ENCAP, tunnels)
     }
 
+    /// Sets or clears ONLY_TO_CUSTOMER.
+    pub fn only_to_customer(&mut self, asn: Option<Asn>) -> &mut Self {
+        self.put_or_remove(code::ONLY_TO_CUSTOMER, asn.map(|asn| asn.0.to_be_bytes().into()))
+    }
+
     /// Puts a cluster before CLUSTER_LIST (RFC 4456 section 8).
     pub fn prepend_cluster(&mut self, cluster: RouterId) -> &mut Self {
         let list = [&cluster.octets(), self.value(code::CLUSTER_LIST)].concat();

@@ -22,6 +22,8 @@ impl FactFlags {
     pub const LLGR_STALE: Self = Self(32);
     /// Community NO_LLGR.
     pub const NO_LLGR: Self = Self(64);
+    /// ONLY_TO_CUSTOMER.
+    pub const ONLY_TO_CUSTOMER: Self = Self(128);
 
     /// Whether every fact of `other` is there.
     #[inline]
@@ -88,6 +90,7 @@ impl AttrFacts {
                         }
                     }
                 }
+                code::ONLY_TO_CUSTOMER => facts.flags |= FactFlags::ONLY_TO_CUSTOMER,
                 code::ORIGINATOR_ID => facts.originator = number().map(RouterId),
                 // At most 16383 clusters: the attribute has a 16-bit length.
                 code::CLUSTER_LIST => facts.cluster_len = (attr.value.len() / 4) as u16,

@@ -33,6 +33,40 @@ fn path_identifiers_need_a_sender_and_a_receiver() {
 }
 
 #[test]
+fn what_rfc_7911_section_4_does_not_allow_has_no_effect() {
+    let (v4, v6) = (FamilySet::only(Family::Ipv4Unicast), FamilySet::only(Family::Ipv6Unicast));
+    let both = || [Family::Ipv4Unicast, Family::Ipv6Unicast].into_iter().map(Capability::family);
+    let parse = |value: &[u8]| Capability::parse(69, value);
+    let agree = |theirs: &[Capability]| {
+        let all = parse(&[0, 1, 1, 3, 0, 2, 1, 3]);
+        let ours: Vec<_> = both().chain([all]).collect();
+        let theirs: Vec<_> = both().chain(theirs.iter().cloned()).collect();
+        let agreed = Negotiated::agree(&open(1, 90, &ours), &open(2, 90, &theirs));
+        (agreed.add_path_receive, agreed.add_path_send)
+    };
+    assert_eq!(agree(&[parse(&[0, 1, 1, 2, 0, 2, 1, 1])]), (v4, v6), "each family by itself");
+    // "If any other value is received, then the capability SHOULD be treated as not understood and ignored".
+    for odd in [0, 4, 255] {
+        assert_eq!(
+            agree(&[parse(&[0, 1, 1, 3, 0, 2, 1, odd])]),
+            (FamilySet::EMPTY, FamilySet::EMPTY),
+            "{odd}"
+        );
+    }
+    for cut in 1..8 {
+        let value = &[0, 1, 1, 3, 0, 2, 1, 3][..cut];
+        let expected = if cut == 4 { (v4, v4) } else { (FamilySet::EMPTY, FamilySet::EMPTY) };
+        assert_eq!(agree(&[parse(value)]), expected, "{cut}");
+    }
+    // Nobody agreed on these families, or nobody speaks them.
+    assert_eq!(agree(&[parse(&[0, 25, 70, 3, 0, 1, 2, 3])]), (FamilySet::EMPTY, FamilySet::EMPTY));
+    // "in a single instance": of several the last one that can be read counts. A family named twice is what both say.
+    assert_eq!(agree(&[parse(&[0, 1, 1, 3]), parse(&[0, 2, 1, 3])]), (v6, v6));
+    assert_eq!(agree(&[parse(&[0, 1, 1, 3]), parse(&[0, 2, 1, 9])]), (v4, v4));
+    assert_eq!(agree(&[parse(&[0, 1, 1, 1, 0, 1, 1, 2])]), (v4, v4));
+}
+
+#[test]
 fn times_and_kinds() {
     let four = |asn| Capability::FourOctetAs(Asn(asn));
     let agreed = Negotiated::agree(&open(7, 90, &[four(7)]), &open(7, 30, &[four(7)]));

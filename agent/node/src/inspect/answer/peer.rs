@@ -65,6 +65,12 @@ pub(crate) struct Peer {
     /// How many hops away it may be, where TTL security says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ttl_security: Option<u8>,
+    /// What we are to it (RFC 9234).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) role: Option<String>,
+    /// What it says that it is to us.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) peer_role: Option<String>,
     /// The prefix that made it a neighbour, where it isn't configured itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) dynamic_prefix: Option<String>,
@@ -283,6 +289,8 @@ impl From<&PeerStatus> for Peer {
             graceful_restart: GracefulRestart::from(status),
             tcp_password_enabled: status.has_password,
             ttl_security: status.ttl_security.map(std::num::NonZeroU8::get),
+            role: status.role.map(|role| role.role.to_string()),
+            peer_role: status.remote_role.map(|role| role.to_string()),
             dynamic_prefix: status.range.map(|prefix| prefix.to_string()),
             router_id: status.remote_router_id.map(|id| id.to_string()),
             local_address: status.local_address.map(|address| address.to_string()),

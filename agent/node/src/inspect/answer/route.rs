@@ -67,6 +67,9 @@ pub(crate) struct Path {
     /// Communities of all three kinds, as they are written.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) communities: Vec<String>,
+    /// ONLY_TO_CUSTOMER: the AS that sent it down to a customer or across to a peer (RFC 9234).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) only_to_customer: Option<u32>,
     /// Kept for a neighbour that went away, or came back and has not said it again.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) stale: bool,
@@ -127,6 +130,7 @@ impl Path {
             PathRejected::AsLoop => "own AS number in the AS path",
             PathRejected::OriginatorLoop => "own identifier is the originator",
             PathRejected::OwnNextHop => "own address is the next hop",
+            PathRejected::RouteLeak => "route leak: ONLY_TO_CUSTOMER says that it must not come from there",
         });
         let communities = set.communities().map(|community| match community.name() {
             Some(name) => name.to_owned(),
@@ -154,6 +158,7 @@ impl Path {
             med: set.med(),
             local_pref: set.local_pref(),
             communities,
+            only_to_customer: set.only_to_customer().map(|asn| asn.0),
             stale: path.stale,
             long_lived_stale: path.long_lived_stale,
             rejected: rejected.map(str::to_owned),

@@ -20,6 +20,7 @@ fn rules(external: bool) -> Rules {
         next_hop: NextHopMode::Default,
         extended_next_hop: false,
         paths: None,
+        role: None,
         own: Some(NextHop::V4(Ipv4Addr::new(192, 0, 2, 1))),
     }
 }

@@ -107,6 +107,7 @@ fn acts_add_up_and_later_statements_see_them() {
         prepend: [(Asn(1), 2), (Asn(2), 1)].into_iter().collect(),
         communities: [MARK].into_iter().collect(),
         large_communities: [LARGE].into_iter().collect(),
+        only_to_customer: None,
     };
     assert_eq!(edits, wanted);
     assert!(!edits.is_empty());

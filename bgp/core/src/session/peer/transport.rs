@@ -13,7 +13,7 @@ use crate::outbox::Outbox;
 use crate::peer_key::ConnId;
 use crate::session::connection::{Connection, Phase};
 use crate::session::timers::{Place, Timer};
-use crate::session::{ConnectError, Direction, DownReason, Link, Outgoing, Output};
+use crate::session::{ConnectError, Direction, DownReason, Link, Outgoing, Output, PeerRole};
 use crate::time::Instant;
 
 /// The shortest time between two KEEPALIVEs (RFC 4271 section 4.4).
@@ -149,6 +149,7 @@ impl Peer {
             capabilities.push(Capability::ExtendedNextHop(vec![triple]));
         }
         capabilities.extend(settings.add_path.capability(settings.families));
+        capabilities.extend(settings.role.map(|PeerRole { role, .. }| Capability::Role(role)));
         if let Some(graceful) = &settings.graceful_restart {
             let first = self.established_count == 0;
             let restarted = first && now < self.restarted_until;

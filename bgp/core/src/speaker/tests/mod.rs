@@ -13,6 +13,7 @@ mod long_lived;
 mod property;
 mod range;
 mod restart;
+mod role;
 mod slow;
 mod stream;
 
