@@ -9,7 +9,10 @@ use bgp_wire::{
     Asn, Capability, EncodeOptions, Family, FamilySet, HEADER_LEN, Ipv4Prefix, Ipv6Prefix, Label, Message,
     Negotiated, NextHop, NlriKey, Notification, Open, PathId, Prefixes, RouteRefresh, RouterId, SrPolicy4,
     SrPolicy6, UpdateView, UpdateWriter, VpnIpv4Prefix, VpnIpv6Prefix,
-    attr::{self, AttrIter, Builder, Canonical, DecodeCtx, Decoded},
+    attr::{
+        self, AttrIter, Builder, Canonical, DecodeCtx, Decoded, TunnelEncap,
+        tunnel_encap::{Segment, SegmentFlags},
+    },
     parse_message, split_message, whole_messages,
 };
 use bytes::BytesMut;
@@ -168,6 +171,7 @@ fn check_decoded(decoded: &Decoded, view: &UpdateView<'_>) -> Option<Vec<u8>> {
         set.as_path().segments().map(|segment| segment.asns().len()).sum()
     );
     assert_eq!(decoded.facts, set.facts());
+    check_candidate_path(set, view.decode_ctx());
     assert_eq!(set.as_path().length(), decoded.facts.as_path_len);
     for four_octet in [true, false] {
         let hop = Ipv4Addr::new(192, 0, 2, 1);
@@ -190,6 +194,23 @@ fn check_decoded(decoded: &Decoded, view: &UpdateView<'_>) -> Option<Vec<u8>> {
         }
     }
     Some(decoded.canonical.clone())
+}
+
+/// A route of an SR policy has a candidate path. What may be written of one that was read, is read as it was.
+fn check_candidate_path(set: Canonical<'_>, ctx: DecodeCtx) {
+    let path = set.tunnel_encap().candidate_path();
+    assert!(path.is_some() || !ctx.sr_policy);
+    let Some(mut path) = path else { return };
+    // Without a SID it is not written, nor are flags that mean nothing.
+    path.binding_sid = path.binding_sid.filter(|binding| binding.sid.is_some());
+    for segment in path.segment_lists.iter_mut().flat_map(|list| &mut list.segments) {
+        if let Segment::Mpls { flags, .. } | Segment::Srv6 { flags, .. } = segment {
+            flags.0 &= SegmentFlags::DEFINED.0;
+        }
+    }
+    if let Ok(octets) = path.encode() {
+        assert_eq!(TunnelEncap::new(&octets).candidate_path(), Some(path));
+    }
 }
 
 /// Prefixes that were read can be written, and read again.

@@ -81,6 +81,12 @@ impl Family {
         matches!(self, Self::Ipv4Vpn | Self::Ipv6Vpn)
     }
 
+    /// Whether its destinations are SR policies (RFC 9830).
+    #[must_use]
+    pub const fn is_sr_policy(self) -> bool {
+        matches!(self, Self::Ipv4SrPolicy | Self::Ipv6SrPolicy)
+    }
+
     /// A dense index below [`Family::COUNT`].
     #[must_use]
     pub const fn index(self) -> usize {

@@ -15,7 +15,7 @@
 //! RFCs: 4271, 4760 and 2545 (IPv6), 4364, 4659 and 8277 (VPNs and labels), 9830 (SR policies), 5492 and 9072 (capabilities), 2918 and 7313 (route refresh), 6793
 //! (4-octet AS numbers), 7606 and 7607 (error handling), 7911 (path identifiers), 8654 (long messages), 8950
 //! (IPv6 next hops of IPv4 prefixes), 9234 (role), 1997,
-//! 4360, 8092 (communities), 4456 (reflection), 9012 (tunnels), 8669 (prefix SIDs), 4724 and 9494 (restart), 4486, 6608, 8538, 9003, 9687
+//! 4360, 8092 (communities), 4456 (reflection), 9012 (tunnels), 9830 (SR policies), 8669 (prefix SIDs), 4724 and 9494 (restart), 4486, 6608, 8538, 9003, 9687
 //! (NOTIFICATION).
 
 pub mod asn;

@@ -260,7 +260,8 @@ impl<'b> Draft<'b> {
         value
     }
 
-    /// Writes prefixes until none is left or the next one might not fit; at least one.
+    /// Writes prefixes until none is left or the next one might not fit; at least one, and no more where each wants a
+    /// message of its own.
     fn put_prefixes<K: NlriKey>(
         &mut self,
         label: Option<Label>,
@@ -270,7 +271,7 @@ impl<'b> Draft<'b> {
         let mut count = 0;
         let path_ids = self.options.add_path.contains(K::FAMILY);
         let most = self.limit.saturating_sub(K::MAX_ENCODED + if path_ids { 4 } else { 0 });
-        while count == 0 || self.out.len() <= most {
+        while count == 0 || !K::ALONE && self.out.len() <= most {
             let Some((id, key)) = prefixes.next() else { break };
             if path_ids {
                 self.out.put_u32(id.0);

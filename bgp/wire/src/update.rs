@@ -103,6 +103,7 @@ impl<'a> UpdateView<'a> {
                             if !reach.is_empty() {
                                 self.ctx.reachable = true;
                                 self.ctx.multiprotocol = true;
+                                self.ctx.sr_policy = reach.family.is_sr_policy();
                                 if !reach.next_hop.is_host() {
                                     self.fault
                                         .get_or_insert(treat_as_withdraw(attr.code, AttrProblem::Value));

@@ -30,3 +30,8 @@ fn session_messages() {
 fn carried() {
     check("carried.txt");
 }
+
+#[test]
+fn sr_policies() {
+    check("sr-policy.txt");
+}

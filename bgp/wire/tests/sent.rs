@@ -6,12 +6,18 @@ mod vectors;
 
 use bgp_wire::{
     Asn, Capability, EncodeOptions, Family, Ipv4Prefix, Ipv6Prefix, NextHop, Notification, Open, PathId,
-    Reason, RouteRefresh, RouterId, UpdateWriter,
-    attr::{self, Aggregator, Builder, Canonical, Community, LargeCommunity, Origin},
+    Reason, RouteRefresh, RouterId, SrPolicy4, SrPolicy6, UpdateWriter,
+    attr::{
+        self, Aggregator, Builder, Canonical, Community, LargeCommunity, Origin,
+        tunnel_encap::{
+            BindingSid, CandidatePath, EndpointBehavior, Segment, SegmentFlags, SegmentList, Sid,
+            Srv6BindingSid, UnknownSubTlv,
+        },
+    },
     frame::put_keepalive,
 };
 use bytes::BytesMut;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use vectors::{describe, hex, load, session};
 
 fn v4(texts: &[&str]) -> Vec<(PathId, Ipv4Prefix)> {
@@ -47,6 +53,67 @@ fn internal() -> Vec<u8> {
         .prepend_cluster(RouterId(2))
         .prepend_cluster(RouterId(3));
     builder.build()
+}
+
+const POLICY: SrPolicy4 = SrPolicy4 { distinguisher: 7, color: 100, endpoint: Ipv4Addr::new(192, 0, 2, 9) };
+
+fn sr_policy(path: &CandidatePath, communities: &[Community]) -> Vec<u8> {
+    let mut builder = Builder::new(Origin::Igp);
+    builder.prepend(Asn(65010), 1).add_communities(communities.iter().copied());
+    builder.tunnel_encap(Some(path.encode().unwrap())).build()
+}
+
+/// A local SID, as the agents of a Calico/VPP cluster announce it.
+fn calico() -> CandidatePath {
+    let sid = "fc00:0:1::4".parse().unwrap();
+    let behavior = Some(EndpointBehavior { code: 19, ..EndpointBehavior::default() });
+    let segment = Segment::Srv6 { flags: SegmentFlags::S, sid, behavior };
+    CandidatePath {
+        preference: 11,
+        priority: Some(10),
+        binding_sid: Some(BindingSid {
+            specified_only: true,
+            drop_upon_invalid: false,
+            sid: Some(Sid::Srv6(sid)),
+        }),
+        segment_lists: vec![SegmentList { weight: 12, segments: vec![segment] }],
+        ..CandidatePath::default()
+    }
+}
+
+/// Every sub-TLV there is.
+fn everything() -> CandidatePath {
+    let mpls = |flags, label, ttl| Segment::Mpls { flags, label, traffic_class: 0, ttl };
+    let structure = EndpointBehavior { code: 14, block: 32, node: 16, function: 16, argument: 0 };
+    CandidatePath {
+        preference: 200,
+        binding_sid: Some(BindingSid {
+            specified_only: true,
+            drop_upon_invalid: true,
+            sid: Some(Sid::Label(16100)),
+        }),
+        srv6_binding_sids: vec![Srv6BindingSid {
+            specified_only: true,
+            drop_upon_invalid: false,
+            sid: "fc00::5".parse().unwrap(),
+            behavior: Some(structure),
+        }],
+        explicit_null: Some(3),
+        priority: Some(10),
+        name: Some("path".into()),
+        policy_name: Some("gold".into()),
+        segment_lists: vec![
+            SegmentList {
+                weight: 2,
+                segments: vec![
+                    mpls(SegmentFlags::V, 16001, 255),
+                    Segment::Mpls { flags: SegmentFlags(0x0f), label: 16002, traffic_class: 7, ttl: 64 },
+                ],
+            },
+            SegmentList::default(),
+        ],
+        unknown: vec![UnknownSubTlv { kind: 99, value: [1, 2].into() }],
+    }
 }
 
 /// What is sent under the name of a vector.
@@ -115,6 +182,25 @@ fn sent(name: &str) -> Option<BytesMut> {
         }
         "end of rib ipv4" => UpdateWriter::new(&mut out, plain).end_of_rib(Family::Ipv4Unicast),
         "end of rib ipv6" => UpdateWriter::new(&mut out, plain).end_of_rib(Family::Ipv6Unicast),
+        "announce ipv6-srpolicy" => {
+            let attrs = encoded(&sr_policy(&calico(), &[]), None, true);
+            let endpoint = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 0x10);
+            let key = SrPolicy6 { distinguisher: 0, color: 4, endpoint };
+            UpdateWriter::new(&mut out, plain)
+                .announce_mp(&attrs, endpoint.into(), [(PathId::NONE, key)])
+                .unwrap();
+        }
+        "announce ipv4-srpolicy" => {
+            let attrs = encoded(&sr_policy(&everything(), &[Community::NO_ADVERTISE]), None, true);
+            UpdateWriter::new(&mut out, plain)
+                .announce_mp(&attrs, hop.into(), [(PathId::NONE, POLICY)])
+                .unwrap();
+        }
+        "withdraw ipv4-srpolicy" => {
+            let path_ids = EncodeOptions::of(&session("P"));
+            UpdateWriter::new(&mut out, path_ids).withdraw_mp([(PathId(7), POLICY)]);
+        }
+        "end of rib ipv4-srpolicy" => UpdateWriter::new(&mut out, plain).end_of_rib(Family::Ipv4SrPolicy),
         _ => return None,
     }
     Some(out)

@@ -33,6 +33,20 @@ impl ExtCommunity {
         self.octets()[0] & 0x40 == 0
     }
 
+    /// Whether it is a route target of any form (RFC 4360 section 4, RFC 5668).
+    #[must_use]
+    pub const fn is_route_target(self) -> bool {
+        let [kind, subtype, ..] = self.octets();
+        kind <= 2 && subtype == RT
+    }
+
+    /// The address of a route target that begins with one.
+    #[must_use]
+    pub const fn route_target_address(self) -> Option<Ipv4Addr> {
+        let [kind, subtype, a, b, c, d, ..] = self.octets();
+        if kind == 1 && subtype == RT { Some(Ipv4Addr::new(a, b, c, d)) } else { None }
+    }
+
     /// A route target of an AS number and a number, in the 2-octet form where the AS number allows it; `None`
     /// if the number does not fit beside a 4-octet AS number.
     #[must_use]
@@ -143,6 +157,14 @@ mod tests {
             assert!(wrong.parse::<ExtCommunity>().is_err(), "{wrong}");
         }
         assert_eq!(ExtCommunity::route_target(Asn(65010), 77), "rt:65010:77".parse().ok());
+        let parse = |text: &str| text.parse::<ExtCommunity>().unwrap();
+        let target = parse("rt:192.0.2.1:77");
+        assert_eq!(target.route_target_address(), Some(Ipv4Addr::new(192, 0, 2, 1)));
+        for (text, is_target) in [("rt:192.0.2.1:77", true), ("rt:1:2", true), ("soo:192.0.2.1:7", false)] {
+            assert_eq!(parse(text).is_route_target(), is_target, "{text}");
+        }
+        assert_eq!(parse("rt:65010:77").route_target_address(), None);
+        assert_eq!(parse("soo:192.0.2.1:7").route_target_address(), None);
     }
 
     #[test]

@@ -29,10 +29,19 @@ pub trait NlriKey: Copy + Eq + Ord + Hash + fmt::Debug + fmt::Display + Into<Nlr
     const MAX_ENCODED: usize;
     /// Whether messages carry a label beside the key.
     const LABELLED: bool = false;
+    /// Whether a message names one of them at a time, as some receivers read only one.
+    const ALONE: bool = false;
 
     /// Takes one key and its label, where the family has labels, off the front of a field, without its path
     /// identifier; `None` if what is there is no key.
     fn split_first(field: &[u8]) -> Option<(Self, Option<Label>, &[u8])>;
+
+    /// Passes over something at the front of a field that is no key but says where it ends, and that its family lets
+    /// one pass over; what follows it. `None` where that cannot be, so that the rest of the field cannot be read.
+    fn skip(field: &[u8]) -> Option<&[u8]> {
+        let _ = field;
+        None
+    }
 
     /// Writes the key into the front of `out` and says how many octets it took. Where the family has labels, none
     /// stands for a withdrawal, which needs none.

@@ -33,7 +33,7 @@ impl<'a, K: NlriKey> Prefixes<'a, K> {
         Self::new(&[], false)
     }
 
-    /// Whether no prefix is left.
+    /// Whether nothing is left.
     #[inline]
     #[must_use]
     pub const fn is_empty(&self) -> bool {
@@ -46,15 +46,19 @@ impl<K: NlriKey> Prefixes<'_, K> {
     /// without labels.
     #[inline]
     pub fn next_labelled(&mut self) -> Option<(PathId, K, Option<Label>)> {
-        let (id, field) = if self.path_ids {
-            let (id, field) = self.rest.split_first_chunk()?;
-            (PathId(u32::from_be_bytes(*id)), field)
-        } else {
-            (PathId::NONE, self.rest)
-        };
-        let (key, label, rest) = K::split_first(field)?;
-        self.rest = rest;
-        Some((id, key, label))
+        loop {
+            let (id, field) = if self.path_ids {
+                let (id, field) = self.rest.split_first_chunk()?;
+                (PathId(u32::from_be_bytes(*id)), field)
+            } else {
+                (PathId::NONE, self.rest)
+            };
+            if let Some((key, label, rest)) = K::split_first(field) {
+                self.rest = rest;
+                return Some((id, key, label));
+            }
+            self.rest = K::skip(field)?;
+        }
     }
 }
 
@@ -68,8 +72,8 @@ impl<K: NlriKey> Iterator for Prefixes<'_, K> {
 
     #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let least = K::MAX_ENCODED + if self.path_ids { 4 } else { 0 };
-        (self.rest.len().div_ceil(least), Some(self.rest.len()))
+        // Perhaps all of it is passed over.
+        (0, Some(self.rest.len()))
     }
 }
 

@@ -1,6 +1,8 @@
 //! SR policies: a distinguisher, a color and an endpoint under one length (RFC 9830 section 2.1).
 //!
-//! The length counts bits and has one right value for each family, so a field with another one cannot be read.
+//! The length counts bits and has one right value for each family. What has another one, of whole octets, is passed over,
+//! and the rest of the field is read (RFC 9830 section 5). GoBGP 3 reads only the last one of a message rightly, so each
+//! is sent in a message of its own.
 
 use std::{
     fmt,
@@ -26,6 +28,7 @@ macro_rules! sr_policy {
         impl NlriKey for $name {
             const FAMILY: Family = $family;
             const MAX_ENCODED: usize = 1 + $octets;
+            const ALONE: bool = true;
 
             #[inline]
             fn split_first(field: &[u8]) -> Option<(Self, Option<Label>, &[u8])> {
@@ -39,6 +42,13 @@ macro_rules! sr_policy {
                     endpoint: <$address>::from(*endpoint),
                 };
                 Some((key, None, rest))
+            }
+
+            fn skip(field: &[u8]) -> Option<&[u8]> {
+                let (&bits, rest) = field.split_first()?;
+                // The right length is that of a policy that is cut off.
+                let known = bits != 0 && bits % 8 == 0 && usize::from(bits) != $octets * 8;
+                if known { rest.get(usize::from(bits / 8)..) } else { None }
             }
 
             #[inline]

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    Ipv6Prefix, UpdateView,
+    Ipv6Prefix, SrPolicy6, UpdateView,
     attr::{self, Builder, Canonical, Origin},
     family::FamilySet,
     frame::split_message,
@@ -207,5 +207,32 @@ fn the_longest_attributes_leave_room_for_one_prefix() {
             }
             Err(PackError::AttributesTooLong { .. }) => assert!(spare < least, "{spare}"),
         }
+    }
+}
+
+/// GoBGP 3 takes what follows an SR policy in a message for a part of its endpoint.
+#[test]
+fn each_sr_policy_has_a_message_of_its_own() {
+    let key = |color| SrPolicy6 { distinguisher: 1, color, endpoint: Ipv6Addr::LOCALHOST };
+    let keys: Vec<_> = (0..3).map(|color| (PathId(color), key(color))).collect();
+    for add_path in [FamilySet::EMPTY, FamilySet::only(Family::Ipv6SrPolicy)] {
+        let neg = session(add_path);
+        let set = Builder::new(Origin::Igp).tunnel_encap(Some(vec![0, 15, 0, 0])).build();
+        let mut out = BytesMut::new();
+        let mut writer = UpdateWriter::new(&mut out, EncodeOptions::of(&neg));
+        let written = writer.announce_mp(&set, Ipv6Addr::LOCALHOST.into(), keys.iter().copied()).unwrap();
+        assert_eq!(written, Packed { messages: 3, prefixes: 3 });
+        assert_eq!(writer.withdraw_mp(keys.iter().copied()), Packed { messages: 3, prefixes: 3 });
+        let (mut announced, mut withdrawn, mut rest) = (Vec::new(), Vec::new(), &out[..]);
+        while let Some(frame) = split_message(rest, 4096).unwrap() {
+            rest = &rest[frame.raw.len()..];
+            let view = UpdateView::parse(frame.body, &neg).unwrap();
+            assert_eq!(view.decode().unwrap().treat_as_withdraw, None);
+            announced.extend(view.mp_announced::<SrPolicy6>());
+            withdrawn.extend(view.mp_withdrawn::<SrPolicy6>());
+        }
+        let sent = |(id, key)| (if add_path.is_empty() { PathId::NONE } else { id }, key);
+        assert_eq!(announced, keys.iter().copied().map(sent).collect::<Vec<_>>());
+        assert_eq!(withdrawn, announced);
     }
 }

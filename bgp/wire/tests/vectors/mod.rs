@@ -9,7 +9,7 @@ use std::{fmt::Write as _, path::Path};
 
 use bgp_wire::{
     Asn, Capability, Family, Ipv4Prefix, Ipv6Prefix, Message, Negotiated, NlriKey, Open, PathId, RouterId,
-    UpdateView, WireError,
+    SrPolicy4, SrPolicy6, UpdateView, WireError,
     attr::{Canonical, Decoded},
     capability::AddPath,
     frame::split_message,
@@ -63,7 +63,8 @@ pub(crate) fn hex(octets: &[u8]) -> String {
 
 /// What a session agreed on. `A`: external, 4-octet AS numbers, both families. `I`: the same, internal. `2`:
 /// external, 2-octet AS numbers, IPv4. `D`: external, 4-octet AS numbers, IPv4 with path identifiers both
-/// ways. `L`: as `A`, with long messages.
+/// ways. `L`: as `A`, with long messages. `S`: external, 4-octet AS numbers, SR policies. `P`: the same, with path
+/// identifiers.
 pub(crate) fn session(name: &str) -> Negotiated {
     let (v4, v6) = (Capability::family(Family::Ipv4Unicast), Capability::family(Family::Ipv6Unicast));
     let four = |asn| Capability::FourOctetAs(Asn(asn));
@@ -83,11 +84,21 @@ pub(crate) fn session(name: &str) -> Negotiated {
             let long = Capability::ExtendedMessage;
             agree(65010, &[v4.clone(), v6.clone(), long.clone(), four(65010)], &[v4, v6, long, four(65020)])
         }
+        "S" | "P" => {
+            let add_path = |afi| AddPath { afi, safi: 73, receive: true, send: true };
+            let mut offer = vec![
+                Capability::family(Family::Ipv4SrPolicy),
+                Capability::family(Family::Ipv6SrPolicy),
+                four(65010),
+            ];
+            offer.extend((name == "P").then(|| Capability::AddPath(vec![add_path(1), add_path(2)])));
+            agree(65010, &offer, &[&offer[..2], &[four(65020)], &offer[3..]].concat())
+        }
         _ => panic!("no session {name}"),
     }
 }
 
-pub(crate) const SESSIONS: [&str; 5] = ["A", "I", "2", "D", "L"];
+pub(crate) const SESSIONS: [&str; 7] = ["A", "I", "2", "D", "L", "S", "P"];
 
 /// Reads one message as far as it goes and says what follows from it, a line for each thing. Touches every
 /// accessor.
@@ -141,6 +152,8 @@ fn describe_update(view: &UpdateView<'_>, lines: &mut Vec<String>) {
     lines.extend(view.withdrawn().map(withdraw));
     lines.extend(view.mp_withdrawn::<Ipv4Prefix>().map(withdraw));
     lines.extend(view.mp_withdrawn::<Ipv6Prefix>().map(|(id, key)| format!("withdraw {}", prefix(id, key))));
+    lines.extend(view.mp_withdrawn::<SrPolicy4>().map(|(id, key)| format!("withdraw {}", prefix(id, key))));
+    lines.extend(view.mp_withdrawn::<SrPolicy6>().map(|(id, key)| format!("withdraw {}", prefix(id, key))));
     let decoded = match view.decode() {
         Ok(decoded) => decoded,
         Err(error) => return lines.push(reset(&error)),
@@ -162,6 +175,10 @@ fn describe_update(view: &UpdateView<'_>, lines: &mut Vec<String>) {
     lines.extend(mp4.map(|(id, key)| format!("{verb} {}{inside}", prefix(id, key))));
     let mp6 = view.mp_announced::<Ipv6Prefix>();
     lines.extend(mp6.map(|(id, key)| format!("{verb} {}{inside}", prefix(id, key))));
+    let sr4 = view.mp_announced::<SrPolicy4>();
+    lines.extend(sr4.map(|(id, key)| format!("{verb} {}{inside}", prefix(id, key))));
+    let sr6 = view.mp_announced::<SrPolicy6>();
+    lines.extend(sr6.map(|(id, key)| format!("{verb} {}{inside}", prefix(id, key))));
     if view.has_reachable() && decoded.treat_as_withdraw.is_none() {
         lines.push(describe_set(&decoded));
     }

@@ -11,10 +11,10 @@ use super::{
 impl CandidatePath {
     /// The value of a Tunnel Encapsulation attribute that holds this path, for [`super::super::Builder::tunnel_encap`].
     ///
-    /// Binding SID, SRv6 binding SIDs, segment lists, explicit null, names, unknown ones, preference, priority. Preference
-    /// and weights are always said, for GoBGP 3: it reads three octets beyond a candidate path's name, and ends when that is
-    /// the last of a message; it ends when its routes are listed and there is a segment list without weight, or a binding SID
-    /// sub-TLV without a SID, so that one is left out, with its flags.
+    /// Binding SID, SRv6 binding SIDs, segment lists, explicit null, the policy's name, unknown ones, the candidate path's
+    /// name, preference, priority. Preference and weights are always said, for GoBGP 3: it reads three octets beyond a
+    /// candidate path's name, and ends when that is the last of a message; it ends when its routes are listed and there is a
+    /// segment list without weight, or a binding SID sub-TLV without a SID, so that one is left out, with its flags.
     ///
     /// # Errors
     /// What the fields may not say; see [`CandidatePathError`].
@@ -45,19 +45,11 @@ impl CandidatePath {
             Some(policy) => return Err(CandidatePathError::ExplicitNull(policy)),
             None => {}
         }
-        for (kind, name) in [(kind::CANDIDATE_PATH_NAME, &self.name), (kind::POLICY_NAME, &self.policy_name)]
-        {
-            if let Some(name) = name {
-                let printable = name.bytes().all(|octet| octet == b' ' || octet.is_ascii_graphic());
-                if !printable || !(1..=255).contains(&name.len()) {
-                    return Err(CandidatePathError::Name);
-                }
-                put(&mut out, kind, &[&[0], name.as_bytes()])?;
-            }
-        }
+        put_name(&mut out, kind::POLICY_NAME, self.policy_name.as_deref())?;
         for UnknownSubTlv { kind, value } in &self.unknown {
             put(&mut out, *kind, &[value])?;
         }
+        put_name(&mut out, kind::CANDIDATE_PATH_NAME, self.name.as_deref())?;
         put(&mut out, kind::PREFERENCE, &[&[0; 2], &self.preference.to_be_bytes()])?;
         if let Some(priority) = self.priority {
             put(&mut out, kind::PRIORITY, &[&[priority, 0]])?;
@@ -97,6 +89,15 @@ impl SegmentList {
         }
         Ok(out)
     }
+}
+
+fn put_name(out: &mut Vec<u8>, kind: u8, name: Option<&str>) -> Result<(), CandidatePathError> {
+    let Some(name) = name else { return Ok(()) };
+    let printable = name.bytes().all(|octet| octet == b' ' || octet.is_ascii_graphic());
+    if !printable || !(1..=255).contains(&name.len()) {
+        return Err(CandidatePathError::Name);
+    }
+    put(out, kind, &[&[0], name.as_bytes()])
 }
 
 fn flags(specified_only: bool, drop_upon_invalid: bool) -> u8 {

@@ -152,6 +152,12 @@ impl EndpointBehavior {
         self.block as u16 + self.node as u16 + self.function as u16 + self.argument as u16
     }
 
+    /// The code point of a behaviour without flavours by its name in RFC 8986.
+    #[must_use]
+    pub fn named(name: &str) -> Option<u16> {
+        (1..=u8::MAX.into()).find(|code| Self { code: *code, ..Self::default() }.name() == Some(name))
+    }
+
     /// The behaviour's name in RFC 8986, without its flavours; `None` for code points that are not listed here.
     #[must_use]
     pub const fn name(self) -> Option<&'static str> {
