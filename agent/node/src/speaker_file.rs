@@ -6,6 +6,7 @@
 
 mod neighbor;
 mod policy;
+mod sr_policy;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -274,14 +275,30 @@ fn decode_originations(item: Option<Item<'_>>) -> BTreeMap<Nlri, Origination> {
     let mut originations = BTreeMap::new();
     for item in item.map(|item| item.list()).unwrap_or_default() {
         let Some(mut fields) = item.fields() else { continue };
-        let prefix = fields.need("prefix").and_then(|item| prefix(&item));
         let mut origination = Origination::default();
+        let nlri = match (fields.take("prefix"), fields.take("sr-policy")) {
+            (Some(item), None) => prefix(&item),
+            (None, Some(item)) => sr_policy::decode(&item).map(|(nlri, path)| {
+                origination.sr_policy = Some(Box::new(path));
+                nlri
+            }),
+            (Some(_), Some(_)) | (None, None) => {
+                fields.flaw(Mistake::Conflict { rule: "an own route has a prefix or an sr-policy" });
+                None
+            }
+        };
         if let Some(hop) = fields.take("next-hop").filter(|hop| hop.text() != Some("self")) {
             origination.next_hop = hop.parse("self, or an address such as 192.0.2.1");
         }
         origination.med = fields.take("med").and_then(|item| metric(&item));
         origination.local_pref = fields.take("local-pref").and_then(|item| metric(&item));
         for item in fields.take("communities").map(|item| item.list()).unwrap_or_default() {
+            if item.is_scalar()
+                && let Some(community) = item.text().and_then(|text| text.parse().ok())
+            {
+                origination.ext_communities.push(community);
+                continue;
+            }
             match any_community(&item) {
                 Some(AnyCommunity::Standard(community)) => origination.communities.push(community.0),
                 Some(AnyCommunity::Large(LargeCommunity { global, local1, local2 })) => {
@@ -291,9 +308,9 @@ fn decode_originations(item: Option<Item<'_>>) -> BTreeMap<Nlri, Origination> {
             }
         }
         fields.finish();
-        let Some(prefix) = prefix else { continue };
-        if originations.insert(prefix, origination).is_some() {
-            item.flaw(Mistake::Conflict { rule: "this prefix is originated twice" });
+        let Some(nlri) = nlri else { continue };
+        if originations.insert(nlri, origination).is_some() {
+            item.flaw(Mistake::Conflict { rule: "this prefix or policy is originated twice" });
         }
     }
     originations

@@ -13,6 +13,7 @@ use std::num::{NonZeroU8, NonZeroU16};
 use std::time::Duration;
 
 use bgp_wire::attr::ExtCommunity;
+use bgp_wire::attr::tunnel_encap::{CandidatePath, CandidatePathError};
 use bgp_wire::{Asn, Family, FamilySet, Label, Nlri, RouterId};
 use ipnet::IpNet;
 
@@ -174,6 +175,9 @@ pub struct PeerConfig {
     /// Our IPv6 address as a next hop, where the session's own address is none; with an extended next hop also for
     /// IPv4 prefixes. *Refresh.*
     pub next_hop_v6: Option<Ipv6Addr>,
+    /// SR policies of this neighbour count only with a route target that begins with an address, or NO_ADVERTISE (RFC 9830
+    /// section 4.2.1). Nodes that speak through GoBGP 3 send neither. *Refresh.*
+    pub sr_policy_strict: bool,
     /// Text for people. *Live.*
     pub description: String,
 }
@@ -211,6 +215,7 @@ impl PeerConfig {
             next_hop: NextHopMode::Default,
             next_hop_v4: None,
             next_hop_v6: None,
+            sr_policy_strict: false,
             description: String::new(),
         }
     }
@@ -312,6 +317,10 @@ pub struct Origination {
     pub large_communities: Vec<(u32, u32, u32)>,
     /// Extended communities (RFC 4360), such as the route targets of a VPN.
     pub ext_communities: Vec<ExtCommunity>,
+    /// The candidate path of an SR policy, which must have one. No other route may. RFC 9830 section 4.1 wants a route
+    /// target for each headend that it is meant for (`rt:` and its BGP Identifier), or the community NO_ADVERTISE; they
+    /// are not added, since nodes that speak through GoBGP 3 do without.
+    pub sr_policy: Option<Box<CandidatePath>>,
     /// Who may hear of it. Export policy still applies.
     pub audience: Audience,
 }
@@ -326,6 +335,7 @@ impl Default for Origination {
             communities: Vec::new(),
             large_communities: Vec::new(),
             ext_communities: Vec::new(),
+            sr_policy: None,
             audience: Audience::All,
         }
     }
@@ -389,6 +399,15 @@ pub enum Refusal {
     /// The family of the route has no labels.
     #[error("{0} cannot have a label: only prefixes of VPNs have one")]
     Label(Nlri),
+    /// An SR policy without a candidate path says nothing.
+    #[error("SR policy {0} needs a candidate path")]
+    NoCandidatePath(Nlri),
+    /// The route is no SR policy.
+    #[error("{0} cannot have a candidate path: only SR policies have one")]
+    CandidatePath(Nlri),
+    /// The candidate path says what it may not.
+    #[error(transparent)]
+    BadCandidatePath(#[from] CandidatePathError),
     /// A peer names a policy that does not exist.
     #[error("no policy {0}")]
     NoSuchPolicy(PolicyName),

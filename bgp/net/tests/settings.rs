@@ -25,6 +25,7 @@ use bgp_core::session::{
     State,
 };
 use bgp_core::speaker::SpeakerSettings;
+use bgp_core::tunnel_encap::CandidatePath;
 use bgp_core::{Asn, Family, FamilySet, Label, Nlri, RouterId};
 use bgp_net::{Handle, ListenerState, NetSettings};
 use bgp_wire::Role;
@@ -115,6 +116,7 @@ fn neighbour_lines() -> Vec<Line<PeerConfig>> {
         next_hop: |config| config.next_hop = NextHopMode::Keep,
         next_hop_v4: |config| config.next_hop_v4 = Some([192, 0, 2, 77].into()),
         next_hop_v6: |config| config.next_hop_v6 = Some("2001:db8::77".parse().unwrap()),
+        sr_policy_strict: |config| config.sr_policy_strict ^= true,
         description: |config| config.description = "another".into(),
     });
     lines.extend(lines!("add_path.", AddPath in PeerConfig {
@@ -142,6 +144,7 @@ fn origination_lines() -> Vec<Line<Origination>> {
         communities: |own| own.communities = vec![65001 << 16 | 1],
         large_communities: |own| own.large_communities = vec![(65001, 1, 1)],
         ext_communities: |own| own.ext_communities = vec!["rt:65001:1".parse().unwrap()],
+        sr_policy: |own| own.sr_policy = candidate_path(7).sr_policy,
         audience: |own| own.audience = Audience::Ibgp,
     })
 }
@@ -333,6 +336,12 @@ fn config(asn: RemoteAsn, local: u8) -> PeerConfig {
     }
 }
 
+/// An SR policy that names no headends.
+fn candidate_path(preference: u32) -> Origination {
+    let path = CandidatePath { preference, ..CandidatePath::default() };
+    Origination { sr_policy: Some(Box::new(path)), ..Origination::default() }
+}
+
 /// What the neighbour has whose settings change, before they do.
 fn base() -> PeerConfig {
     PeerConfig {
@@ -344,10 +353,13 @@ fn base() -> PeerConfig {
 }
 
 /// What everyone speaks.
-const FAMILIES: [Family; 3] = [Family::Ipv4Unicast, Family::Ipv6Unicast, Family::Ipv4Vpn];
+const FAMILIES: [Family; 4] =
+    [Family::Ipv4Unicast, Family::Ipv6Unicast, Family::Ipv4Vpn, Family::Ipv4SrPolicy];
 const OWN: &str = "10.1.0.0/24";
 /// Only a route of a VPN has a label.
 const VPN: &str = "65001:1:10.4.0.0/24";
+/// Only an SR policy has a candidate path.
+const SR_POLICY: &str = "1:100:192.0.2.9";
 const RANGE: &str = "127.0.9.5/32";
 
 /// The speakers, connected.
@@ -372,7 +384,9 @@ impl World {
         subject.originate("2001:db8:1::/48", Origination::default()).await;
         let labelled = Origination { label: Label::new(16), ..Origination::default() };
         subject.originate(VPN, labelled).await;
+        subject.originate(SR_POLICY, candidate_path(1)).await;
         changed.originate("10.2.0.0/24", Origination::default()).await;
+        changed.originate("2:100:192.0.2.9", candidate_path(1)).await;
         let third = Origination { next_hop: Some([192, 0, 2, 3].into()), ..Origination::default() };
         bystander.originate("10.3.0.0/24", third).await;
         for node in [&bystander, &inside] {
@@ -509,10 +523,10 @@ async fn a_change_costs_what_the_documentation_says() {
 
     let costs = rows("Origination");
     for Line { setting, change } in origination_lines() {
-        let (nlri, own) = if setting == "label" {
-            (VPN, Origination { label: Label::new(16), ..Origination::default() })
-        } else {
-            (OWN, Origination::default())
+        let (nlri, own) = match setting {
+            "label" => (VPN, Origination { label: Label::new(16), ..Origination::default() }),
+            "sr_policy" => (SR_POLICY, candidate_path(1)),
+            _ => (OWN, Origination::default()),
         };
         let nlri = nlri.parse().unwrap();
         let mut other = own.clone();

@@ -385,6 +385,7 @@ pub fn change(prefix: IpNet, best: Option<&Best>) -> Event {
         best: best.map(|_| attr_id()),
         hops,
         local: best == Some(&Best::Local),
+        sr_policy: None,
     }))
 }
 

@@ -7,12 +7,11 @@ use std::time::Duration;
 use bgp_core::{Family, Nlri};
 use clap::Args;
 use http_body_util::BodyExt;
-use ipnet::IpNet;
 
 use super::output::{CommandError, ago, colours, run as run_command};
 use super::table::{Cell, Column, Layout, Tone};
 use super::{Asking, Format};
-use crate::inspect::answer::Route;
+use crate::inspect::answer::{Route, SrPolicy};
 use crate::inspect::client::{AskError, open};
 use crate::yaml::nearest;
 
@@ -26,7 +25,7 @@ use crate::yaml::nearest;
 pub(super) struct Arguments {
     /// TABLE, FAMILY and PREFIX in any order, each may be left out. TABLE: loc-rib (default), adj-rib-in or adj-rib-out,
     /// which are those of every neighbor unless --neighbor names one. FAMILY: ipv4-unicast (default), ipv6-unicast or
-    /// all. PREFIX: only this one, and of its family.
+    /// all. PREFIX: only this one, and of its family; an SR policy as DISTINGUISHER:COLOR:ENDPOINT.
     #[arg(value_name = "TABLE|FAMILY|PREFIX")]
     words: Vec<String>,
     /// The neighbor whose adj-rib-in or adj-rib-out is shown.
@@ -93,7 +92,7 @@ fn question(words: &[String], neighbor: Option<&str>) -> Result<String, String> 
             (&mut table, "table")
         } else if word == "all" || word.parse::<Family>().is_ok() {
             (&mut family, "family")
-        } else if word.contains('/') {
+        } else if word.contains('/') || word.parse::<Nlri>().is_ok() {
             word.parse::<Nlri>().map_err(|error| error.to_string())?;
             (&mut prefix, "prefix")
         } else {
@@ -170,16 +169,14 @@ impl Routes {
 
     fn write(&mut self, route: &Route, out: &mut impl Write) -> Result<(), CommandError> {
         let rows = self.rows(route);
-        if let Some(layout) = &self.layout {
-            for row in rows {
-                out.write_all(layout.row(&row).as_bytes())?;
-            }
+        match &self.layout {
+            Some(layout) => print(layout, rows, out),
+            None => Ok(()),
         }
-        Ok(())
     }
 
-    /// One row for each path; what repeats is left out.
-    fn rows(&mut self, route: &Route) -> Vec<Vec<Cell>> {
+    /// One row for each path, and the lines below it; what repeats is left out.
+    fn rows(&mut self, route: &Route) -> Vec<(Vec<Cell>, Vec<String>)> {
         let mut rows = Vec::new();
         for path in &route.paths {
             let stale = match (path.stale, path.long_lived_stale) {
@@ -203,7 +200,7 @@ impl Routes {
             };
             let whom = if whom.is_empty() { "-".to_owned() } else { whom.clone() };
             let whom = path.path_id.map_or(whom.clone(), |id| format!("{whom} #{id}"));
-            rows.push(vec![
+            let row = vec![
                 mark,
                 prefix,
                 Cell::from(next_hop(&path.next_hop)),
@@ -216,7 +213,8 @@ impl Routes {
                 } else {
                     format!("{} {}", path.as_path, path.origin)
                 }),
-            ]);
+            ];
+            rows.push((row, path.sr_policy.as_ref().map(SrPolicy::lines).unwrap_or_default()));
             self.last = here;
         }
         rows
@@ -237,14 +235,13 @@ impl Routes {
         ];
         let mut held = std::mem::take(&mut self.held);
         if !more {
-            held.sort_by_cached_key(|route| (route.neighbor.clone(), route.prefix.parse::<IpNet>().ok()));
+            held.sort_by_cached_key(|route| (route.neighbor.clone(), route.prefix.parse::<Nlri>().ok()));
         }
-        let rows: Vec<Vec<Cell>> = held.iter().flat_map(|route| self.rows(route)).collect();
-        let layout = Layout::for_rows(&columns, &rows, colours());
+        let rows: Vec<_> = held.iter().flat_map(|route| self.rows(route)).collect();
+        let cells: Vec<Vec<Cell>> = rows.iter().map(|(row, _)| row.clone()).collect();
+        let layout = Layout::for_rows(&columns, &cells, colours());
         out.write_all(layout.head().as_bytes())?;
-        for row in rows {
-            out.write_all(layout.row(&row).as_bytes())?;
-        }
+        print(&layout, rows, out)?;
         self.layout = Some(layout);
         Ok(())
     }
@@ -257,6 +254,20 @@ impl Routes {
         }
         Ok(())
     }
+}
+
+fn print(
+    layout: &Layout,
+    rows: Vec<(Vec<Cell>, Vec<String>)>,
+    out: &mut impl Write,
+) -> Result<(), CommandError> {
+    for (row, below) in rows {
+        out.write_all(layout.row(&row).as_bytes())?;
+        for line in below {
+            writeln!(out, "     {line}")?;
+        }
+    }
+    Ok(())
 }
 
 /// An own route's next hop is our address of whichever session it is told on.
@@ -365,6 +376,26 @@ S               192.0.2.2  192.0.2.2   5s   100    -  65000 65001 igp
         let paths = vec![with(4_294_967_295, "65001"), with(0, "65002 65001")];
         let text = print(&[Route { prefix: "10.0.0.0/8".into(), paths, ..Route::default() }]);
         assert!(text.contains("192.0.2.2 #4294967295 ") && text.contains("192.0.2.2 #0 "), "{text}");
+    }
+
+    #[test]
+    fn an_sr_policy_says_more_than_a_row_holds() {
+        let sr_policy = serde_json::from_str(
+            r#"{ "distinguisher": 1, "color": 100, "endpoint": "192.0.2.9", "preference": 100, "usable": true,
+                 "segment-lists": [{ "weight": 1, "segments": [{ "text": "label 16001" }] }] }"#,
+        );
+        let best = path("192.0.2.2", Some("192.0.2.2"), "");
+        let path = Path { best: true, sr_policy: Some(sr_policy.unwrap()), ..best };
+        let text =
+            print(&[Route { prefix: "1:100:192.0.2.9".into(), paths: vec![path], ..Route::default() }]);
+        assert_eq!(
+            text,
+            "   PREFIX           NEXT HOP   FROM       AGE  PREF  MED  AS PATH, ORIGIN
+*  1:100:192.0.2.9  192.0.2.2  192.0.2.2   5s     -    -  igp
+     distinguisher 1, color 100, endpoint 192.0.2.9, preference 100
+     weight 1: label 16001
+"
+        );
     }
 
     #[test]

@@ -37,11 +37,20 @@ const EXAMPLE: &str = r#"The file, with everything that this release knows:
       md5-password-file: /etc/peregrine/peer.key    # TCP MD5 (RFC 2385); read again at SIGHUP
       limit: 100                      # with prefix: how many such neighbors there may be at once
       next-hop: default               # or self, keep
+      sr-policy-strict: false         # true: SR policies must name their routers, or be for this one (RFC 9830 4.2.1)
       import: POLICY                  # or accept, reject
       export: POLICY
       description: top of rack
   originate:
     - { prefix: 203.0.113.0/24, next-hop: self, communities: ["65000:1"], med: 10, local-pref: 100 }
+    - sr-policy:                      # a candidate path (RFC 9830); families ipv4-srpolicy and ipv6-srpolicy
+        { color: 100, endpoint: 192.0.2.9, distinguisher: 0, preference: 100, priority: 128,
+          name: path, policy-name: gold, explicit-null: both,         # ipv4, ipv6, both or none
+          binding-sid: 16100,         # or fc00::1, or { sid: 16100, specified-only: true, drop-upon-invalid: true }
+          srv6-binding-sids: [{ sid: "fc00::2", behavior: End.B6.Encaps, structure: 32/16/16/0 }],
+          segment-lists: [{ weight: 2, segments: [16001, { label: 16002, traffic-class: 0, ttl: 255, flags: V }] },
+                          { weight: 1, segments: ["fc00::3", { sid: "fc00::4", behavior: End.DT4 }] }] }
+      communities: ["rt:192.0.2.2:0"] # the identifiers of the routers that may use it, or no-advertise
   sets:
     prefixes: { own: ["203.0.113.0/24 le 32"] }
     communities: { mark: ["65000:1"] }

@@ -6,6 +6,7 @@
 mod done;
 mod peer;
 mod route;
+mod sr_policy;
 mod vpp;
 
 use std::time::Duration;
@@ -20,6 +21,7 @@ pub(crate) use peer::{Peer, PeerFamily};
 #[cfg(test)]
 pub(crate) use route::Path;
 pub(crate) use route::Route;
+pub(crate) use sr_policy::SrPolicy;
 pub(crate) use vpp::{Audited, Count, Problem, Unsettled, Vpp};
 
 /// The program itself.

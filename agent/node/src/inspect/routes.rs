@@ -9,7 +9,7 @@ use std::net::IpAddr;
 
 use bgp_core::peer_key::PeerKey;
 use bgp_core::query::{RouteQuery, RouteTable};
-use bgp_core::{Asn, Family, Nlri};
+use bgp_core::{Asn, Family, Nlri, RouterId};
 use bgp_net::{Handle, Stopped};
 use bgp_wire::NlriParseError;
 use bytes::Bytes;
@@ -50,12 +50,12 @@ pub(super) async fn answer(speaker: &Handle, query: &str) -> Response<Body> {
         Ok(Err(error)) => return failure(StatusCode::BAD_REQUEST, error),
         Err(Stopped) => return super::stopped(),
     };
-    let Ok((asn, _)) = speaker.ask(|speaker, _| speaker.identity()).await else { return super::stopped() };
+    let Ok(identity) = speaker.ask(|speaker, _| speaker.identity()).await else { return super::stopped() };
     let (sender, body) = Channel::new(4);
     let speaker = speaker.clone();
     tokio::spawn(async move {
         // A reader that goes away ends it.
-        let _ = stream(&speaker, asn, &question, tables, sender).await;
+        let _ = stream(&speaker, identity, &question, tables, sender).await;
     });
     chunks(body)
 }
@@ -167,7 +167,7 @@ struct Ended;
 
 async fn stream(
     speaker: &Handle,
-    asn: Asn,
+    identity: (Asn, RouterId),
     question: &Question,
     tables: Vec<(RouteTable, Option<PeerKey>)>,
     mut sender: Sender<Bytes, Infallible>,
@@ -183,7 +183,7 @@ async fn stream(
             while let Ok(Some(entry)) = routes.next().await {
                 chunk.extend_from_slice(lead);
                 lead = b",\n";
-                let route = Route::new(asn, neighbor.as_deref(), &entry);
+                let route = Route::new(identity, neighbor.as_deref(), &entry);
                 serde_json::to_writer(&mut chunk, &route).map_err(|_| Ended)?;
                 if chunk.len() >= CHUNK {
                     let full = std::mem::replace(&mut chunk, Vec::with_capacity(CHUNK + CHUNK / 4));

@@ -119,6 +119,7 @@ fn config(fields: &mut Fields<'_>, known: &Known<'_>) -> PeerConfig {
     config.extended_messages = switch(fields, "extended-messages", config.extended_messages);
     config.extended_next_hop = switch(fields, "extended-next-hop", config.extended_next_hop);
     config.add_path = fields.take("add-path").map(|item| add_path(&item)).unwrap_or_default();
+    config.sr_policy_strict = switch(fields, "sr-policy-strict", config.sr_policy_strict);
     if let Some(item) = fields.take("hold-time") {
         let wanted = "seconds: 0, or 3 to 65535";
         let hold = item.parse_with(wanted, |text| text.parse().ok().and_then(HoldTime::new));
@@ -283,15 +284,13 @@ fn add_path(item: &Item<'_>) -> AddPath {
     AddPath { receive, send: send.and_then(NonZeroU8::new) }
 }
 
-const FAMILIES: &str = "a family: ipv4-unicast or ipv6-unicast";
-const LATER_FAMILIES: &[&str] = &["ipv4-vpn", "ipv6-vpn", "ipv4-srpolicy", "ipv6-srpolicy"];
+const FAMILIES: &str =
+    "a family: ipv4-unicast, ipv6-unicast, ipv4-vpn, ipv6-vpn, ipv4-srpolicy or ipv6-srpolicy";
 
 fn families(item: &Item<'_>) -> FamilySet {
     let mut set = FamilySet::EMPTY;
     for item in item.list() {
-        if item.text().is_some_and(|text| LATER_FAMILIES.contains(&text)) {
-            item.flaw(Mistake::Unsupported { remedy: "use ipv4-unicast or ipv6-unicast" });
-        } else if let Some(family) = item.parse(FAMILIES) {
+        if let Some(family) = item.parse(FAMILIES) {
             set.insert(family);
         }
     }

@@ -248,7 +248,7 @@ fn a_bad_neighbour_does_not_stop_the_others() {
     let file = parse(
         "neighbors:\n- { address: 192.0.2.2, asn: 65010 }\n- { address: 192.0.2.300, asn: 65010 }\n\
          - { address: 192.0.2.4 }\n- { address: 192.0.2.5, asn: 65010, md5-password-file: /nowhere/key, import: NONE, hold-tme: 9 }\n\
-         - { address: 192.0.2.2, asn: 65011 }\n- { address: 192.0.2.6, asn: 65010, hold-time: 2, families: [ipv4-vpn] }\n",
+         - { address: 192.0.2.2, asn: 65011 }\n- { address: 192.0.2.6, asn: 65010, hold-time: 2, families: [ipv4-flowspec] }\n",
     );
     assert_eq!(file.peers.len(), 1);
     let refused: Vec<(&str, Vec<String>)> = file
@@ -277,7 +277,7 @@ fn a_bad_neighbour_does_not_stop_the_others() {
         (
             "192.0.2.6",
             &[
-                "line 9: neighbors[5].families[0]: is not supported by this release; use ipv4-unicast or ipv6-unicast",
+                "line 9: neighbors[5].families[0]: must be a family: ipv4-unicast, ipv6-unicast, ipv4-vpn, ipv6-vpn, ipv4-srpolicy or ipv6-srpolicy, not \"ipv4-flowspec\"",
                 "line 9: neighbors[5].families: must be at least one family, not none",
                 "line 9: neighbors[5].hold-time: must be seconds: 0, or 3 to 65535, not \"2\"",
             ],

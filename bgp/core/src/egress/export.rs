@@ -65,6 +65,10 @@ impl Rules {
         if self.role.is_some_and(|role| role::egress(role, marked) == Egress::Withhold) {
             return false;
         }
+        // RFC 9830 section 4.2.3: who receives an SR policy does not tell it to another AS.
+        if self.external && learned != Learned::Local && self.family.is_sr_policy() {
+            return false;
+        }
         // RFC 1997: without confederations the two of them end at the border of the AS.
         let closed = facts.flags.has(FactFlags::NO_EXPORT) || facts.flags.has(FactFlags::NO_EXPORT_SUBCONFED);
         !(facts.flags.has(FactFlags::NO_ADVERTISE) || self.external && closed)

@@ -4,6 +4,7 @@ use bgp_wire::{Family, Nlri};
 
 use super::attrs::AttrId;
 use super::nexthop::NextHopSet;
+use super::sr_policy::SrPolicyPath;
 
 /// One step of the change stream. A reader is first told [`RibEvent::Resync`], then every best path there is, then
 /// [`RibEvent::Replayed`]; what changes meanwhile comes in between, in order.
@@ -30,10 +31,13 @@ pub struct RibChange {
     pub family: Family,
     /// The prefix.
     pub nlri: Nlri,
-    /// Attributes of the best path; `None` if the prefix cannot be reached any more.
+    /// Attributes of the best path; `None` if the prefix cannot be reached any more, or is an SR policy whose best path this
+    /// speaker may not use (RFC 9830 section 4.2.2).
     pub best: Option<AttrId>,
     /// The whole new set of next hops. Empty without a best path and for one of this speaker's own.
     pub hops: NextHopSet,
     /// This speaker originates the best path.
     pub local: bool,
+    /// What the best path says of an SR policy; absent in other families.
+    pub sr_policy: Option<Box<SrPolicyPath>>,
 }

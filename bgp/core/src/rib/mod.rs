@@ -9,7 +9,7 @@
 //! - [`index`], [`pages`], [`key`]: exact match and storage that grow without a copy
 //! - [`walk`]: looking at everything in slices
 //! - [`trie`]: longest match, for sets and queries
-//! - [`event`]: what an embedder hears
+//! - [`event`]: what an embedder hears; [`sr_policy`]: what it hears of SR policies
 //!
 //! *Absent on purpose:* sessions, policy (paths arrive with their verdict), what has been told to whom (that is
 //! `egress`), and clocks.
@@ -24,6 +24,7 @@ pub mod nexthop;
 pub mod pages;
 pub mod path;
 pub mod source;
+pub mod sr_policy;
 pub mod table;
 pub mod trie;
 pub mod walk;
@@ -37,5 +38,6 @@ pub use nexthop::{NextHopSet, NextHopState, NextHops};
 pub use pages::Pages;
 pub use path::{Path, PathRejected};
 pub use source::{PeerSource, SourceId, Sources};
+pub use sr_policy::{Originator, SrPolicyPath};
 pub use table::{Accepted, Best, Context, DestId, Offer, Outcome, Review, Table, TableFull, rank};
 pub use walk::Walk;

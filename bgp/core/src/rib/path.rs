@@ -19,6 +19,9 @@ pub enum PathRejected {
     /// A route leak: ONLY_TO_CUSTOMER is on a route that came from where it cannot have come from by right (RFC 9234
     /// section 5).
     RouteLeak,
+    /// An SR policy without a route target that begins with an address and without NO_ADVERTISE, where the neighbour's
+    /// configuration asks for one (RFC 9830 section 4.2.1).
+    NoTarget,
 }
 
 /// A path as stored.
@@ -86,6 +89,7 @@ impl Path {
             3 => Some(PathRejected::OriginatorLoop),
             4 => Some(PathRejected::OwnNextHop),
             5 => Some(PathRejected::RouteLeak),
+            6 => Some(PathRejected::NoTarget),
             _ => None,
         }
     }
@@ -99,6 +103,7 @@ impl Path {
             Err(PathRejected::OriginatorLoop) => 3,
             Err(PathRejected::OwnNextHop) => 4,
             Err(PathRejected::RouteLeak) => 5,
+            Err(PathRejected::NoTarget) => 6,
         };
         code << REJECTED_SHIFT
     }

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use bgp_wire::attr::tunnel_encap::CandidatePathError;
 use bgp_wire::attr::{Builder, Canonical, Community, LargeCommunity, Origin};
 use bgp_wire::{Asn, Family, NextHop, Nlri, RouterId};
 use ipnet::IpNet;
@@ -150,7 +151,7 @@ impl Speaker {
         let old = std::mem::replace(&mut neighbour.config, config);
         let new = &neighbour.config;
         let other_transport = old.has_other_transport(new);
-        let other_import = old.import != new.import;
+        let other_import = old.import != new.import || old.sr_policy_strict != new.sr_policy_strict;
         neighbour.import = import;
         let helps = new.graceful_restart.is_some();
         let mut applied = self.reconfigure(now, peer, settings, out);
@@ -324,7 +325,12 @@ impl Speaker {
             (false, Some(_)) => return Err(Refusal::Label(nlri)),
             (true, Some(_)) | (false, None) => {}
         }
-        let octets = own_attributes(&new);
+        match (nlri.family().is_sr_policy(), &new.sr_policy) {
+            (true, None) => return Err(Refusal::NoCandidatePath(nlri)),
+            (false, Some(_)) => return Err(Refusal::CandidatePath(nlri)),
+            (true, Some(_)) | (false, None) => {}
+        }
+        let octets = own_attributes(&new)?;
         if octets.len() > LONGEST_OWN {
             return Err(Refusal::TooLarge);
         }
@@ -398,7 +404,7 @@ fn check_next_hop(family: Family, next_hop: Option<IpAddr>) -> Result<Option<Nex
 }
 
 /// The canonical attributes of an own route.
-fn own_attributes(origination: &Origination) -> Vec<u8> {
+fn own_attributes(origination: &Origination) -> Result<Vec<u8>, CandidatePathError> {
     let mut builder = Builder::new(Origin::Igp);
     builder
         .med(origination.med)
@@ -407,7 +413,8 @@ fn own_attributes(origination: &Origination) -> Vec<u8> {
     let large = origination.large_communities.iter();
     builder.add_large_communities(large.map(|&(global, one, two)| LargeCommunity::new(global, one, two)));
     builder.add_ext_communities(origination.ext_communities.iter().copied());
-    builder.build()
+    builder.tunnel_encap(origination.sr_policy.as_ref().map(|path| path.encode()).transpose()?);
+    Ok(builder.build())
 }
 
 /// Sets, policies, next hops.

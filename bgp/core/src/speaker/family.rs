@@ -13,6 +13,7 @@ use crate::command::Origination;
 use crate::egress::{AdjOut, Cx, ExportKey, Filter, Form, Group, GroupKey, Moved, Next, Scratch, Told, edit};
 use crate::peer_key::PeerIx;
 use crate::policy::{Edits, Learned, Route};
+use crate::rib::sr_policy::names_its_headends;
 use crate::rib::{
     Accepted, AttrId, Context, DestId, Offer, Outcome, Path, PathRejected, Review, SourceId, Sources, Table,
     Walk,
@@ -59,6 +60,8 @@ pub(super) struct Arrival<'a> {
     /// Our AS numbers: a path with one of them in it has been here before.
     pub(super) own: [Asn; 2],
     pub(super) router_id: RouterId,
+    /// SR policies count only if they name their headends.
+    pub(super) sr_policy_strict: bool,
     /// Our address of the session.
     pub(super) local: IpAddr,
     /// Our role towards the neighbour, and its AS number (RFC 9234).
@@ -453,6 +456,11 @@ impl Verdicts {
             verdicts.all = Some(Err(PathRejected::OwnNextHop));
         } else if ingress == Ingress::Leak {
             verdicts.all = Some(Err(PathRejected::RouteLeak));
+        } else if family.is_sr_policy()
+            && arrival.sr_policy_strict
+            && !names_its_headends(Canonical(set.canonical()), flags)
+        {
+            verdicts.all = Some(Err(PathRejected::NoTarget));
         } else {
             match arrival.import {
                 Filter::Accept if plain => verdicts.all = Some(Ok(pre)),

@@ -162,11 +162,16 @@ impl Neighbour {
                 IpAddr::V4(local) => Some(self.config.next_hop_v4.unwrap_or(local).to_ipv6_mapped().into()),
                 IpAddr::V6(_) => None,
             }),
-            // RFC 9830 section 2.1: of either version.
-            Family::Ipv4SrPolicy | Family::Ipv6SrPolicy => match local {
-                IpAddr::V4(local) => Some(self.config.next_hop_v4.unwrap_or(local).into()),
-                IpAddr::V6(_) => self.own_ipv6(local),
-            },
+            // RFC 9830 section 2.1: of either version. GoBGP 3 passes on only that of the family rightly.
+            Family::Ipv4SrPolicy => self.own_ipv4(local).or_else(|| self.own_ipv6(local)),
+            Family::Ipv6SrPolicy => self.own_ipv6(local).or_else(|| self.own_ipv4(local)),
+        }
+    }
+
+    fn own_ipv4(&self, local: IpAddr) -> Option<NextHop> {
+        match (self.config.next_hop_v4, local) {
+            (Some(address), _) | (None, IpAddr::V4(address)) => Some(address.into()),
+            (None, IpAddr::V6(_)) => None,
         }
     }
 
@@ -200,6 +205,7 @@ impl Neighbour {
             neighbor: self.key.address,
             own: [negotiated.local_asn, settings.asn],
             router_id: settings.router_id,
+            sr_policy_strict: self.config.sr_policy_strict,
             local: link.local.ip().to_canonical(),
             role: role_in(negotiated),
             graceful_shutdown: self.graceful_shutdown,

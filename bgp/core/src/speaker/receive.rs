@@ -76,6 +76,7 @@ impl Speaker {
             neighbor: neighbour.key.address,
             own: [up.negotiated.local_asn, settings.asn],
             router_id: settings.router_id,
+            sr_policy_strict: neighbour.config.sr_policy_strict,
             local: up.local(),
             role: role_in(&up.negotiated),
             graceful_shutdown: neighbour.graceful_shutdown,

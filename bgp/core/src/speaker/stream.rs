@@ -1,5 +1,6 @@
 //! Best paths for the embedder: the change stream.
 
+use bgp_wire::attr::Canonical;
 use bgp_wire::{Family, FamilySet};
 
 use super::family::FamilyRib;
@@ -7,7 +8,10 @@ use super::state::{Shared, Speaker, for_family};
 use super::{Output, SubscriberId};
 use crate::egress::ExportKey;
 use crate::outbox::Outbox;
-use crate::rib::{CursorId, DestId, RibChange, RibEvent};
+use crate::rib::sr_policy::candidate_path;
+use crate::rib::{
+    AttrId, CursorId, DestId, NextHopSet, Originator, RibChange, RibEvent, SourceId, SrPolicyPath,
+};
 
 /// A reader of the change stream.
 #[derive(Debug)]
@@ -73,11 +77,12 @@ impl Speaker {
             into.push(RibEvent::Resync);
         }
         let multipath = self.settings.multipath.max(1);
+        let own = Originator { asn: self.settings.asn, node: self.settings.router_id };
         for family in Family::ALL {
             if let Some(reader) = &mut subscriber.readers[family.index()]
                 && !self.deferred.contains(family)
             {
-                for_family!(self, family, rib => rib.tell(reader, multipath, end, into, &mut self.shared));
+                for_family!(self, family, rib => rib.tell(reader, (multipath, own), end, into, &mut self.shared));
             }
         }
         let replaying = subscriber.readers.iter().flatten().any(|reader| reader.replay.is_some());
@@ -129,7 +134,7 @@ impl<K: ExportKey> FamilyRib<K> {
     fn tell(
         &mut self,
         reader: &mut Reader,
-        multipath: usize,
+        how: (usize, Originator),
         end: usize,
         into: &mut Vec<RibEvent>,
         shared: &mut Shared,
@@ -138,7 +143,7 @@ impl<K: ExportKey> FamilyRib<K> {
             if let Some((seq, dest)) = self.table.next_change(reader.cursor) {
                 // What the replay has not come to yet, it will tell as it is then.
                 if reader.replay.is_none_or(|next| dest.index() < next) {
-                    into.push(RibEvent::Change(self.change(seq, dest, multipath, shared)));
+                    into.push(RibEvent::Change(self.change(seq, dest, how, shared)));
                 }
             } else if let Some(at) = reader.replay {
                 if at >= self.table.len_ids() {
@@ -149,7 +154,7 @@ impl<K: ExportKey> FamilyRib<K> {
                 let dest = DestId::from_index(at);
                 if self.table.best(dest).is_some() {
                     let seq = self.table.dest_version(dest);
-                    into.push(RibEvent::Change(self.change(seq, dest, multipath, shared)));
+                    into.push(RibEvent::Change(self.change(seq, dest, how, shared)));
                 }
             } else {
                 return;
@@ -157,16 +162,44 @@ impl<K: ExportKey> FamilyRib<K> {
         }
     }
 
-    fn change(&mut self, seq: u64, dest: DestId, multipath: usize, shared: &mut Shared) -> RibChange {
+    fn change(
+        &mut self,
+        seq: u64,
+        dest: DestId,
+        (multipath, own): (usize, Originator),
+        shared: &mut Shared,
+    ) -> RibChange {
         let nlri = self.table.key(dest).into();
         let best = self.table.best(dest);
-        RibChange {
+        let mut change = RibChange {
             seq,
             family: K::FAMILY,
             nlri,
             best: best.map(|best| best.attrs),
             local: best.is_some_and(|best| best.path.source().is_local()),
             hops: self.table.hops(dest, multipath, &mut shared.attrs),
+            sr_policy: None,
+        };
+        if K::FAMILY.is_sr_policy()
+            && let Some(best) = best
+        {
+            change.sr_policy = sr_policy(best.attrs, best.path.source(), own, shared).map(Box::new);
+            if change.sr_policy.is_none() {
+                change.best = None;
+                change.local = false;
+                change.hops = NextHopSet::default();
+            }
         }
+        change
     }
+}
+
+/// What a path says of an SR policy, if we may use it.
+fn sr_policy(attrs: AttrId, source: SourceId, own: Originator, shared: &Shared) -> Option<SrPolicyPath> {
+    let set = shared.attrs.set(attrs);
+    let (path, usable) = candidate_path(Canonical(set.canonical()), own.node)?;
+    let said = set.facts().originator;
+    let node = said.or(shared.sources.facts(source).map(|peer| peer.router_id)).unwrap_or(own.node);
+    let asn = Canonical(set.canonical()).as_path().asns().last().unwrap_or(own.asn);
+    usable.then_some(SrPolicyPath { path, originator: Originator { asn, node } })
 }

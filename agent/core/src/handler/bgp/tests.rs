@@ -99,7 +99,15 @@ fn change(prefix: &str, hops: &[&str]) -> RibEvent {
         .collect();
     let best = (!hops.is_empty()).then(id);
     let hops = NextHopSet::new(hops);
-    RibEvent::Change(RibChange { seq: 1, family: nlri.family(), nlri, best, hops, local: false })
+    RibEvent::Change(RibChange {
+        seq: 1,
+        family: nlri.family(),
+        nlri,
+        best,
+        hops,
+        local: false,
+        sr_policy: None,
+    })
 }
 
 fn told(handler: &mut BgpHandler, event: &RibEvent) -> Vec<String> {

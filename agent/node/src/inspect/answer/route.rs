@@ -2,10 +2,11 @@
 
 use bgp_core::query::{PathEntry, RouteEntry};
 use bgp_core::rib::PathRejected;
-use bgp_wire::{Asn, Family, Label, NextHop, Nlri};
+use bgp_core::rib::sr_policy::candidate_path;
+use bgp_wire::{Asn, Family, Label, NextHop, Nlri, RouterId};
 use serde::{Deserialize, Serialize};
 
-use super::{afi_safi, nanoseconds};
+use super::{SrPolicy, afi_safi, nanoseconds};
 use crate::inspect::base64::base64;
 
 /// A destination.
@@ -70,6 +71,9 @@ pub(crate) struct Path {
     /// ONLY_TO_CUSTOMER: the AS that sent it down to a customer or across to a peer (RFC 9234).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) only_to_customer: Option<u32>,
+    /// What an SR policy says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sr_policy: Option<SrPolicy>,
     /// Kept for a neighbour that went away, or came back and has not said it again.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) stale: bool,
@@ -99,20 +103,20 @@ pub(crate) struct PathFamily {
 
 impl Route {
     /// A destination of the table of `neighbor`, or of the Loc-RIB.
-    pub(crate) fn new(asn: Asn, neighbor: Option<&str>, entry: &RouteEntry) -> Self {
+    pub(crate) fn new((asn, router_id): (Asn, RouterId), neighbor: Option<&str>, entry: &RouteEntry) -> Self {
         Self {
             router_asn: asn.0,
             neighbor: neighbor.unwrap_or_default().to_owned(),
             prefix: entry.nlri.to_string(),
             rd: entry.nlri.rd().map(|rd| rd.to_string()),
             decided_by: entry.decided_by.map(|rung| rung.to_string()),
-            paths: entry.paths.iter().map(|path| Path::new(entry.nlri, path)).collect(),
+            paths: entry.paths.iter().map(|path| Path::new(router_id, entry.nlri, path)).collect(),
         }
     }
 }
 
 impl Path {
-    fn new(nlri: Nlri, path: &PathEntry) -> Self {
+    fn new(router_id: RouterId, nlri: Nlri, path: &PathEntry) -> Self {
         let set = bgp_wire::attr::Canonical(path.attrs.canonical());
         let (afi, safi) = afi_safi(nlri.family());
         let mut attributes: Vec<(u8, Vec<u8>)> =
@@ -131,6 +135,7 @@ impl Path {
             PathRejected::OriginatorLoop => "own identifier is the originator",
             PathRejected::OwnNextHop => "own address is the next hop",
             PathRejected::RouteLeak => "route leak: ONLY_TO_CUSTOMER says that it must not come from there",
+            PathRejected::NoTarget => "neither a route target with an address nor no-advertise",
         });
         let communities = set.communities().map(|community| match community.name() {
             Some(name) => name.to_owned(),
@@ -140,6 +145,8 @@ impl Path {
             .chain(set.large_communities().map(|community| community.to_string()))
             .chain(set.ext_communities().map(|community| community.to_string()))
             .collect();
+        let sr_policy = candidate_path(set, router_id)
+            .and_then(|(candidate, usable)| SrPolicy::new(nlri, &candidate, usable));
         Self {
             nlri: Encoded { base64: base64(&nlri.octets(label)) },
             family: PathFamily { afi: afi.into(), safi: safi.into() },
@@ -159,6 +166,7 @@ impl Path {
             local_pref: set.local_pref(),
             communities,
             only_to_customer: set.only_to_customer().map(|asn| asn.0),
+            sr_policy,
             stale: path.stale,
             long_lived_stale: path.long_lived_stale,
             rejected: rejected.map(str::to_owned),

@@ -15,6 +15,7 @@ mod range;
 mod restart;
 mod role;
 mod slow;
+mod sr_policy;
 mod stream;
 
 use std::collections::{BTreeMap, VecDeque};
