@@ -6,6 +6,7 @@
 //! Two tests have no daemon: `field_faults.rs` and `adversary` play the neighbours of a `peregrine speaker` themselves,
 //! octet by octet ([`raw`], [`speaker`]).
 
+pub mod gobgp_api;
 pub mod raw;
 pub mod speaker;
 
