@@ -53,6 +53,9 @@ pub struct SpeakerStats {
     pub paths_refused: u64,
     /// Attributes dropped from otherwise good messages (RFC 7606 section 2).
     pub attributes_discarded: u64,
+    /// Destinations looked at, by walks, changes on their way out, subscribers and queries: the measure of how long a call
+    /// takes. No call looks at more than some tens of thousands.
+    pub looked_at: u64,
     /// Export runs: how often an attribute set was rewritten for an update group.
     pub exports: u64,
     /// Octets of UPDATE messages encoded, once per group however many members it has.

@@ -1,11 +1,11 @@
 //! The speaker task: one loop, one sleep, and the only place that calls the speaker.
 //!
-//! Each turn looks at what must not wait (connections that come and go, writers that want more, requests), then at the
-//! clock, then at received messages, then at long work, each in slices of at most [`SLICE`]; then it lets the other tasks
-//! have theirs. It sleeps only when nothing is left. It never waits for anyone: a writer is given a batch when it is
+//! Each turn looks at what must not wait (connections that come and go, requests), then at the clock, then at received
+//! messages, then at long work, then at writers that want UPDATEs, each in slices of at most [`SLICE`]; then it lets the
+//! other tasks have theirs. What a session itself has to say, a KEEPALIVE above all, goes to an idle writer at once. It sleeps only when nothing is left. It never waits for anyone: a writer is given a batch when it is
 //! idle, an answer goes into a place that was made for it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -41,7 +41,10 @@ const BATCH: usize = 128 * 1024;
 /// How many destinations of long work are asked for between two looks at the clock: about a tenth of a slice.
 const UNITS: usize = 2048;
 
-/// How many events are looked at between two looks at the clock.
+/// How many events a subscriber is given at a time, whatever it asks for.
+const TAKEN_AT_ONCE: usize = 4096;
+
+/// How many events are looked at in a turn.
 const AT_ONCE: usize = 64;
 
 /// How many read buffers are kept while nothing happens.
@@ -59,6 +62,9 @@ struct Runtime {
     clock: Clock,
     out: Outbox<Output>,
     conns: BTreeMap<ConnId, ConnHandle>,
+    /// Connections whose writers may be given something, in the order in which they asked. Each takes a while, since
+    /// there may be UPDATEs to be made first.
+    hungry: VecDeque<ConnId>,
     attempts: BTreeMap<ConnId, Attempt>,
     listeners: Vec<Listener>,
     accepted: u64,
@@ -117,6 +123,7 @@ impl Runtime {
             clock: Clock(time::Instant::now()),
             out: Outbox::new(),
             conns: BTreeMap::new(),
+            hungry: VecDeque::new(),
             attempts: BTreeMap::new(),
             listeners: Vec::new(),
             accepted: 0,
@@ -147,6 +154,7 @@ impl Runtime {
             }
             self.take_inbound();
             self.work();
+            self.feed();
             if self.has_more() {
                 tokio::task::yield_now().await;
                 continue;
@@ -175,6 +183,7 @@ impl Runtime {
     /// Whether there is something to do without waiting.
     fn has_more(&self) -> bool {
         self.commands.is_some()
+            || !self.hungry.is_empty()
             || self.reading.is_some()
             || self.speaker.has_work()
             || !self.outlet.events.is_empty()
@@ -193,7 +202,11 @@ impl Runtime {
 /// One turn: what came in.
 impl Runtime {
     fn take_events(&mut self) {
+        let started = time::Instant::now();
         for _ in 0..AT_ONCE {
+            if started.elapsed() >= SLICE {
+                break;
+            }
             let Ok(event) = self.outlet.events.try_recv() else { break };
             self.event(event);
         }
@@ -313,7 +326,7 @@ impl Runtime {
                 if let Some(handle) = self.conns.get_mut(&conn) {
                     handle.written(memory);
                 }
-                self.fill(conn);
+                self.woken(conn);
             }
             Event::Unsubscribed(id) => {
                 self.waiting.remove(&id);
@@ -390,6 +403,7 @@ impl Runtime {
                 let _ = reply.send((id, alive));
             }
             Request::Take(id, max, reply) => {
+                let max = max.min(TAKEN_AT_ONCE);
                 self.waiting.insert(id, Waiting { max, reply });
                 self.answer(id);
             }
@@ -448,7 +462,7 @@ impl Runtime {
                     self.attempts.remove(&conn);
                     self.close(conn);
                 }
-                Output::Wake { conn } => self.fill(conn),
+                Output::Wake { conn } => self.woken(conn),
                 Output::Peer(event) => {
                     // Nobody may be listening.
                     let _ = self.requests.peer_events.send(event);
@@ -458,13 +472,33 @@ impl Runtime {
         }
     }
 
-    /// Gives an idle writer what there is to write.
-    fn fill(&mut self, conn: ConnId) {
+    /// There is something for a writer, which it is given in its turn; but a word of the session goes at once.
+    fn woken(&mut self, conn: ConnId) {
+        if self.speaker.has_word(conn) {
+            self.fill(conn, 0);
+        } else {
+            self.hungry.push_back(conn);
+        }
+    }
+
+    /// Gives writers what there is for them, until the slice is over.
+    fn feed(&mut self) {
+        let started = time::Instant::now();
+        while let Some(conn) = self.hungry.pop_front() {
+            self.fill(conn, BATCH);
+            if started.elapsed() >= SLICE {
+                break;
+            }
+        }
+    }
+
+    /// Gives an idle writer what there is to write: what the session has to say, and UPDATEs up to so many octets.
+    fn fill(&mut self, conn: ConnId, octets: usize) {
         if let Some(handle) = self.conns.get_mut(&conn)
             && handle.is_idle()
         {
             let mut batch = handle.memory();
-            self.speaker.pull(self.clock.now(), conn, BATCH, &mut batch);
+            self.speaker.pull(self.clock.now(), conn, octets, &mut batch);
             handle.write(batch, self.speaker.send_hold(conn));
         }
     }

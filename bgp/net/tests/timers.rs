@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used)]
 
 use std::net::SocketAddr;
+use std::pin::pin;
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use bgp_core::command::{Command, PeerConfig};
@@ -15,7 +17,7 @@ use bgp_net::{Handle, ListenerState, NetSettings};
 use bgp_wire::{Capability, Frame, MessageType, Open, split_message};
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::{Instant, advance};
 
 const HOLD: u16 = 9;
@@ -40,7 +42,11 @@ impl Bench {
         let listen: SocketAddr = "127.0.6.1:0".parse().unwrap();
         let (handle, task) = bgp_net::task(settings, NetSettings { listen: vec![listen] });
         tokio::spawn(task);
-        let key = PeerKey::new("127.0.0.1".parse().unwrap());
+        Self::join(handle, PeerKey::new("127.0.0.1".parse().unwrap())).await
+    }
+
+    /// A neighbour joins a speaker that there is.
+    async fn join(handle: Handle, key: PeerKey) -> Self {
         let config = PeerConfig {
             passive: true,
             hold_time: HoldTime::new(HOLD).unwrap(),
@@ -50,7 +56,9 @@ impl Bench {
         let ListenerState::Listening(address) = handle.listeners().await.unwrap()[0].state else {
             panic!("not listening")
         };
-        let stream = TcpStream::connect(address).await.unwrap();
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(SocketAddr::new(key.address, 0)).unwrap();
+        let stream = socket.connect(address).await.unwrap();
         // The clock doesn't wait for octets that the system holds back.
         stream.set_nodelay(true).unwrap();
         let mut bench = Self { handle, key, stream, unread: BytesMut::new() };
@@ -117,6 +125,57 @@ async fn words_that_have_arrived_count_as_heard_however_late_the_speaker_gets_to
         advance(Duration::from_secs(60)).await;
         assert_eq!(bench.state().await, (State::Established, 1));
     }
+}
+
+/// Holds up the speaker: time passes, and nobody on its thread gets a turn meanwhile.
+async fn hold_up(handle: &Handle, time: Duration) {
+    let job = move |_: &mut bgp_core::speaker::Speaker, _| {
+        // The clock is moved by the first poll.
+        let _ = pin!(advance(time)).poll(&mut Context::from_waker(Waker::noop()));
+    };
+    handle.ask(job).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_speaker_that_was_held_up_hears_what_has_arrived_before_it_counts_the_time() {
+    let mut bench = Bench::established().await;
+    for _ in 0..20 {
+        bench.say(&keepalive()).await;
+        hold_up(&bench.handle, Duration::from_secs(60)).await;
+        assert_eq!(bench.state().await, (State::Established, 1));
+    }
+    // And counts it all the same.
+    hold_up(&bench.handle, Duration::from_secs(60)).await;
+    bench.handle.wait_for(&bench.key, State::Active).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_words_of_a_quiet_neighbour_count_behind_a_queue_that_another_one_fills() {
+    let mut quiet = Bench::established().await;
+    let other = PeerKey::new("127.0.0.2".parse().unwrap());
+    let mut noisy = Bench::join(quiet.handle.clone(), other).await;
+    // Withdrawals of what was never announced, as many as the queue holds several times over.
+    let mut update = vec![0xff; 16];
+    let prefixes: Vec<u8> =
+        (0..1000_u16).flat_map(|n| [16, n.to_be_bytes()[0], n.to_be_bytes()[1]]).collect();
+    update.extend((23 + prefixes.len() as u16).to_be_bytes());
+    update.push(2);
+    update.extend((prefixes.len() as u16).to_be_bytes());
+    update.extend(prefixes);
+    update.extend([0, 0]);
+    let flood = update.repeat(2000);
+    let mut stream = noisy.stream.into_split();
+    let flooding = tokio::spawn(async move {
+        stream.1.write_all(&flood).await.unwrap();
+        stream
+    });
+    for _ in 0..20 {
+        quiet.say(&keepalive()).await;
+        hold_up(&quiet.handle, Duration::from_secs(60)).await;
+        assert_eq!(quiet.state().await, (State::Established, 1));
+    }
+    let _stream = flooding.await.unwrap();
+    noisy.unread.clear();
 }
 
 #[tokio::test(start_paused = true)]

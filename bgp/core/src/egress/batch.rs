@@ -52,6 +52,7 @@ impl Group {
         }
         self.told.read_at(self.ring.end());
         self.pin(cx);
+        cx.stats.looked_at += seen as u64;
         seen
     }
 

@@ -39,6 +39,7 @@ impl Group {
                 },
             }
         }
+        cx.stats.looked_at += seen as u64;
         self.encode(cx);
         let end = self.ring.end();
         if let Some(member) = self.members.get_mut(&peer) {

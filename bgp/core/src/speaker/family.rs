@@ -25,6 +25,8 @@ pub(super) struct FamilyRib<K: ExportKey> {
     pub(super) table: Table<K>,
     pub(super) originations: BTreeMap<K, Origination>,
     groups: Vec<Option<Group>>,
+    /// Which group's turn it is to work.
+    turn: usize,
     scratch: Scratch<K>,
     pub(super) review: Review,
     pub(super) reimport: Reimport,
@@ -117,6 +119,7 @@ impl<K: ExportKey> FamilyRib<K> {
             table: Table::new(seed),
             originations: BTreeMap::new(),
             groups: Vec::new(),
+            turn: 0,
             scratch: Scratch::new(),
             review: Review::default(),
             reimport: Reimport::default(),
@@ -290,6 +293,7 @@ impl<K: ExportKey> FamilyRib<K> {
         shared: &mut Shared,
         mut removed: impl FnMut(PeerIx, Accepted),
     ) {
+        shared.stats.looked_at += budget as u64;
         let Shared { attrs, sources, .. } = shared;
         let mut cx = Context { attrs, sources };
         let mut gone: SmallVec<[SourceId; 16]> = SmallVec::new();
@@ -324,6 +328,7 @@ impl<K: ExportKey> FamilyRib<K> {
                 self.reimport.peers.clear();
                 return;
             };
+            shared.stats.looked_at += 1;
             let dest = DestId::from_index(at);
             let paths: SmallVec<[(Path, usize); 4]> = self
                 .table
@@ -685,10 +690,22 @@ impl<K: ExportKey> FamilyRib<K> {
                 self.dissolved.pop();
             }
         }
+        shared.stats.looked_at += used as u64;
+        // Groups take turns: each step of one is as much as fits between two looks at a clock.
+        let first = self.turn;
         let (groups, mut cx) = self.split(shared);
-        for group in groups.iter_mut().flatten().filter(|group| group.is_busy()) {
-            used += group.work(&mut cx);
+        let count = groups.len();
+        let mut next = first;
+        for at in (0..count).map(|n| (first + n) % count) {
+            if used >= budget {
+                break;
+            }
+            next = at + 1;
+            if let Some(group) = groups[at].as_mut().filter(|group| group.is_busy()) {
+                used += group.work(&mut cx);
+            }
         }
+        self.turn = next;
         used
     }
 }

@@ -14,24 +14,25 @@ use crate::rib::Accepted;
 use crate::time::Instant;
 
 /// Destinations looked at in one step.
-const STEP: usize = 1024;
+const STEP: usize = if cfg!(test) { 100 } else { 1024 };
 
 impl Speaker {
     /// Whether there is something for [`Speaker::work`] to do.
     #[must_use]
     pub fn has_work(&self) -> bool {
-        self.ribs.has_work()
+        self.ribs.has_work() || self.has_hurried_subscribers()
     }
 
     /// Does about `units` of what waits, and says how much it did. A unit is a destination looked at, some tens of
     /// nanoseconds.
     pub fn work(&mut self, now: Instant, units: usize, out: &mut Outbox<Output>) -> usize {
-        let mut done = 0;
-        while done < units && self.has_work() {
-            let step = STEP.min(units - done);
-            for family in Family::ALL {
-                done += self.work_on(family, step);
-            }
+        let (mut done, mut without) = (0, 0);
+        while done < units && without < Family::COUNT {
+            // Families take turns as well.
+            self.family_turn = (self.family_turn + 1) % Family::COUNT;
+            let did = self.work_on(Family::ALL[self.family_turn], STEP.min(units - done));
+            without = if did == 0 { without + 1 } else { 0 };
+            done += did;
         }
         self.forget_gone();
         self.review_convergence(now);

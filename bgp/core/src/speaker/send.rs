@@ -46,6 +46,13 @@ impl Speaker {
         }
     }
 
+    /// Whether a session has something to say on a connection itself: a KEEPALIVE, or its last words. With `max_bytes` 0,
+    /// [`Speaker::pull`] gives that alone, and takes no time.
+    #[must_use]
+    pub fn has_word(&self, conn: ConnId) -> bool {
+        self.conns.get(&conn).is_some_and(|conn| !conn.control.is_empty())
+    }
+
     /// How long the peer may take none of a connection's octets before the connection counts as lost, to be said of what
     /// [`Speaker::pull`] gave (SendHoldTime, RFC 9687); `None` for as long as it likes, where no hold time was agreed.
     #[must_use]

@@ -54,6 +54,8 @@ pub struct Speaker {
     pub(super) subscribers: Vec<Option<Subscriber>>,
     /// By family index: where in the change log its initial convergence ended.
     pub(super) converged: [Option<u64>; Family::COUNT],
+    /// Which family's turn it was to work.
+    pub(super) family_turn: usize,
     session_out: Outbox<session::Output>,
     woken: Vec<PeerIx>,
 }
@@ -75,6 +77,9 @@ pub(super) struct Conn {
     /// The session has done with it.
     pub(super) closing: bool,
 }
+
+/// The length of a KEEPALIVE, and of no other message.
+const KEEPALIVE_LEN: usize = 19;
 
 /// Does the same for the table of each family of a speaker.
 macro_rules! for_family {
@@ -114,6 +119,7 @@ impl Speaker {
             policies: Policies::new(),
             subscribers: Vec::new(),
             converged: [None; Family::COUNT],
+            family_turn: 0,
             session_out: Outbox::new(),
             woken: Vec::new(),
             settings,
@@ -303,7 +309,10 @@ impl Speaker {
 
     pub(super) fn send(&mut self, conn: ConnId, bytes: Bytes, out: &mut Outbox<Output>) {
         if let Some(entry) = self.conns.get_mut(&conn) {
-            entry.control.push_back(bytes);
+            // Whoever does not read needs no second KEEPALIVE behind the first.
+            if bytes.len() != KEEPALIVE_LEN || entry.control.back() != Some(&bytes) {
+                entry.control.push_back(bytes);
+            }
             self.wake(conn, out);
         }
     }

@@ -13,6 +13,9 @@ use crate::rib::{
     AttrId, CursorId, DestId, NextHopSet, Originator, RibChange, RibEvent, SourceId, SrPolicyPath,
 };
 
+/// Destinations looked at for one call of [`Speaker::take`].
+const LOOKED_AT: usize = if cfg!(test) { 100 } else { 8 * 1024 };
+
 /// A reader of the change stream.
 #[derive(Debug)]
 pub(super) struct Subscriber {
@@ -20,6 +23,8 @@ pub(super) struct Subscriber {
     replayed: bool,
     /// It has taken everything and waits to be told of more.
     idle: bool,
+    /// It has more to take, but what was looked at for it was enough for one call.
+    hurried: bool,
     /// By family index; absent for families it does not follow.
     readers: [Option<Reader>; Family::COUNT],
 }
@@ -47,7 +52,7 @@ impl Speaker {
             let cursor = for_family!(self, family, rib => rib.table.add_cursor());
             readers[family.index()] = Some(Reader { cursor, replay: Some(0), converged: false });
         }
-        let subscriber = Subscriber { resynced: false, replayed: false, idle: true, readers };
+        let subscriber = Subscriber { resynced: false, replayed: false, idle: true, hurried: false, readers };
         let at = self.subscribers.iter().position(Option::is_none).unwrap_or(self.subscribers.len());
         if at == self.subscribers.len() {
             self.subscribers.push(None);
@@ -66,12 +71,14 @@ impl Speaker {
         }
     }
 
-    /// Appends at most `max` events. Fewer mean that there are no more; [`Output::RibReady`] will say when there are.
+    /// Appends at most `max` events. Fewer mean that there are no more for now; [`Output::RibReady`] will say when there are.
+    /// It takes several calls where many destinations have to be looked at for few events, or `max` is large.
     pub fn take(&mut self, id: SubscriberId, max: usize, into: &mut Vec<RibEvent>) {
         let Some(mut subscriber) = self.subscribers.get_mut(id.0 as usize).and_then(Option::take) else {
             return;
         };
         let end = into.len().saturating_add(max);
+        let mut budget = LOOKED_AT;
         if !subscriber.resynced && into.len() < end {
             subscriber.resynced = true;
             into.push(RibEvent::Resync);
@@ -82,7 +89,7 @@ impl Speaker {
             if let Some(reader) = &mut subscriber.readers[family.index()]
                 && !self.deferred.contains(family)
             {
-                for_family!(self, family, rib => rib.tell(reader, (multipath, own), end, into, &mut self.shared));
+                for_family!(self, family, rib => rib.tell(reader, (multipath, own), end, into, &mut budget, &mut self.shared));
             }
         }
         let replaying = subscriber.readers.iter().flatten().any(|reader| reader.replay.is_some());
@@ -104,7 +111,14 @@ impl Speaker {
             }
         }
         subscriber.idle = into.len() < end;
+        subscriber.hurried = budget == 0;
+        self.shared.stats.looked_at += (LOOKED_AT - budget) as u64;
         self.subscribers[id.0 as usize] = Some(subscriber);
+    }
+
+    /// Whether somebody has to be told again that there is more to take.
+    pub(super) fn has_hurried_subscribers(&self) -> bool {
+        self.subscribers.iter().flatten().any(|subscriber| subscriber.hurried && subscriber.idle)
     }
 
     pub(super) fn wake_subscribers(&mut self, out: &mut Outbox<Output>) {
@@ -121,7 +135,7 @@ impl Speaker {
             }
             more |= !subscriber.replayed && !replaying;
             if more {
-                subscriber.idle = false;
+                (subscriber.idle, subscriber.hurried) = (false, false);
                 out.push(Output::RibReady(SubscriberId(at as u32)));
             }
         }
@@ -137,9 +151,11 @@ impl<K: ExportKey> FamilyRib<K> {
         how: (usize, Originator),
         end: usize,
         into: &mut Vec<RibEvent>,
+        budget: &mut usize,
         shared: &mut Shared,
     ) {
-        while into.len() < end {
+        while into.len() < end && *budget > 0 {
+            *budget -= 1;
             if let Some((seq, dest)) = self.table.next_change(reader.cursor) {
                 // What the replay has not come to yet, it will tell as it is then.
                 if reader.replay.is_none_or(|next| dest.index() < next) {

@@ -10,6 +10,7 @@ mod commands;
 mod exchange;
 mod limits;
 mod long_lived;
+mod prompt;
 mod property;
 mod range;
 mod restart;
@@ -35,6 +36,10 @@ use crate::rib::RibEvent;
 use crate::session::{CloseReason, ConnectError, Direction, GracefulRestart, Link, RemoteAsn, State};
 use crate::time::Instant;
 
+/// The most destinations that one call may look at; in tests, batches and steps are small. A step of long work in one family
+/// and a batch of a group on top of it; or a budget of `pull` and a batch, for each of two families.
+pub(super) const LONGEST_CALL: u64 = 500;
+
 /// A speaker and the sockets it believes to have.
 pub(super) struct Node {
     pub(super) speaker: Speaker,
@@ -46,6 +51,8 @@ pub(super) struct Node {
     pub(super) sent: Vec<u8>,
     pub(super) events: Vec<(PeerKey, PeerEventKind)>,
     pub(super) rib_ready: usize,
+    /// The most destinations that one call has looked at.
+    pub(super) longest_call: u64,
 }
 
 struct Conn {
@@ -156,8 +163,8 @@ impl World {
         node: usize,
         command: Command,
     ) -> Result<Applied, crate::command::Refusal> {
-        let Node { speaker, out, .. } = &mut self.nodes[node];
-        speaker.command(self.now, command, out)
+        let now = self.now;
+        self.nodes[node].measured(|Node { speaker, out, .. }| speaker.command(now, command, out))
     }
 
     pub(super) fn originate(&mut self, node: usize, prefix: Nlri, origination: Origination) {
@@ -192,8 +199,8 @@ impl World {
     }
 
     fn input(&mut self, node: usize, input: Input<'_>) {
-        let Node { speaker, out, .. } = &mut self.nodes[node];
-        speaker.handle(self.now, input, out);
+        let now = self.now;
+        self.nodes[node].measured(|Node { speaker, out, .. }| speaker.handle(now, input, out));
     }
 
     /// Octets as if `from` had sent them to `to`, in one piece.
@@ -262,15 +269,16 @@ impl World {
         }
         if self.nodes[node].speaker.has_work() {
             busy = true;
-            let Node { speaker, out, .. } = &mut self.nodes[node];
-            speaker.work(self.now, 100, out);
+            let now = self.now;
+            self.nodes[node].measured(|Node { speaker, out, .. }| speaker.work(now, 100, out));
         }
         busy
     }
 
     fn pull(&mut self, node: usize, conn: ConnId) -> usize {
         let mut chunks = Vec::new();
-        self.nodes[node].speaker.pull(self.now, conn, self.pull_octets, &mut chunks);
+        let (now, octets) = (self.now, self.pull_octets);
+        self.nodes[node].measured(|node| node.speaker.pull(now, conn, octets, &mut chunks));
         let Some(entry) = self.nodes[node].conns.get_mut(&conn) else { return 0 };
         entry.awake = !chunks.is_empty();
         let (to, remote) = (entry.to, entry.remote);
@@ -359,7 +367,9 @@ impl World {
         let mut routes = Vec::new();
         let mut cursor = None;
         loop {
-            let page = self.nodes[node].speaker.routes(self.now, &query, cursor, 100).unwrap();
+            let now = self.now;
+            let page =
+                self.nodes[node].measured(|node| node.speaker.routes(now, &query, cursor, 100).unwrap());
             routes.extend(page.routes);
             cursor = page.next;
             if cursor.is_none() {
@@ -404,9 +414,14 @@ impl World {
         let mut events = Vec::new();
         loop {
             let before = events.len();
-            self.nodes[node].speaker.take(id, 7, &mut events);
+            self.nodes[node].measured(|node| node.speaker.take(id, 7, &mut events));
             if events.len() - before < 7 {
-                return events;
+                let Node { speaker, out, .. } = &mut self.nodes[node];
+                if !speaker.has_work() {
+                    return events;
+                }
+                // There may be more, which took too long to find.
+                speaker.work(self.now, 100, out);
             }
         }
     }
@@ -438,6 +453,17 @@ pub(super) fn key(node: usize) -> PeerKey {
 }
 
 impl Node {
+    /// Makes a call, and looks how many destinations it looks at. What it should be is checked here, so that every test
+    /// with this world checks it.
+    pub(super) fn measured<T>(&mut self, call: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.speaker.stats().looked_at;
+        let answer = call(self);
+        let looked_at = self.speaker.stats().looked_at - before;
+        assert!(looked_at <= LONGEST_CALL, "one call looks at {looked_at} destinations");
+        self.longest_call = self.longest_call.max(looked_at);
+        answer
+    }
+
     fn new(n: usize, asn: Asn) -> Self {
         let id = RouterId(0xc000_0201 + n as u32);
         let settings = SpeakerSettings::new(InstanceName::new("test"), asn, id, 7 + n as u64);
@@ -450,6 +476,7 @@ impl Node {
             sent: Vec::new(),
             events: Vec::new(),
             rib_ready: 0,
+            longest_call: 0,
         }
     }
 }
