@@ -238,32 +238,54 @@ fn our_routes_are_a_last_resort_at_frr_while_we_stay_away() {
     });
 }
 
+/// `start` starts the daemon, which announces its route, and gives what kills it. Listeners are behind us.
+fn it_stays_away(lab: &Lab, start: impl FnOnce(&Host) -> Box<dyn FnOnce()>) {
+    let (ours, theirs) = (host(lab, "ours", OURS), host(lab, "theirs", THEIRS));
+    let aware = listener(&host(lab, "aware", AWARE), AWARE, 65030, OURS, 65010, KNOWS);
+    let plain = listener(&host(lab, "plain", PLAIN), PLAIN, 65040, OURS, 65010, DOES_NOT_KNOW);
+    let kill = start(&theirs);
+    let peers = [(THEIRS, 65020), (AWARE, 65030), (PLAIN, 65040)];
+    // Ours is the shorter stale time, so it counts.
+    let long = "restart-time: 3, long-lived-stale-time: 15, forwarding-preserved: true";
+    let sut = Speaker::start(&ours, &speaker(long, &peers));
+    await_agreed(&sut, THEIRS);
+    for bird in [&aware, &plain] {
+        bird.await_route(THEIR_ROUTE, &["BGP.as_path: 65010 65020"]);
+    }
+    kill();
+    aware.await_route(THEIR_ROUTE, &[LLGR_STALE]);
+    plain.await_no_route(THEIR_ROUTE);
+    wait::until_within(Duration::from_secs(60), "the stale time is over", || {
+        let peer = sut.peer(THEIRS)?;
+        if peer["graceful-restart"]["stale-families"].is_null() { Ok(()) } else { Err(peer.to_string()) }
+    });
+    aware.await_no_route(THEIR_ROUTE);
+}
+
 #[test]
 fn frrs_routes_are_a_last_resort_while_it_stays_away() {
     if !available("interop llgr, frr goes away", &[BIRD, FRR, IP]) {
         return;
     }
     Lab::run(|lab| {
-        let (ours, theirs) = (host(lab, "ours", OURS), host(lab, "theirs", THEIRS));
-        let aware = listener(&host(lab, "aware", AWARE), AWARE, 65030, OURS, 65010, KNOWS);
-        let plain = listener(&host(lab, "plain", PLAIN), PLAIN, 65040, OURS, 65010, DOES_NOT_KNOW);
-        let mut there = Frr::start(&theirs, &frr(&[(OURS, 65010)]));
-        let peers = [(THEIRS, 65020), (AWARE, 65030), (PLAIN, 65040)];
-        // Ours is the shorter stale time, so it counts.
-        let long = "restart-time: 3, long-lived-stale-time: 15, forwarding-preserved: true";
-        let sut = Speaker::start(&ours, &speaker(long, &peers));
-        await_agreed(&sut, THEIRS);
-        for bird in [&aware, &plain] {
-            bird.await_route(THEIR_ROUTE, &["BGP.as_path: 65010 65020"]);
-        }
-        there.kill();
-        aware.await_route(THEIR_ROUTE, &[LLGR_STALE]);
-        plain.await_no_route(THEIR_ROUTE);
-        wait::until_within(Duration::from_secs(60), "the stale time is over", || {
-            let peer = sut.peer(THEIRS)?;
-            if peer["graceful-restart"]["stale-families"].is_null() { Ok(()) } else { Err(peer.to_string()) }
+        it_stays_away(lab, |theirs| {
+            let mut frr = Frr::start(theirs, &frr(&[(OURS, 65010)]));
+            Box::new(move || frr.kill())
         });
-        aware.await_no_route(THEIR_ROUTE);
+    });
+}
+
+#[test]
+fn gobgps_routes_are_a_last_resort_while_it_stays_away() {
+    if !available("interop llgr, gobgp goes away", &[BIRD, GOBGP, IP]) {
+        return;
+    }
+    Lab::run(|lab| {
+        it_stays_away(lab, |theirs| {
+            let mut gobgp = Gobgp::start(theirs, &gobgp(&[(OURS, 65010)]));
+            gobgp.announce("ipv4", THEIR_ROUTE);
+            Box::new(move || gobgp.kill())
+        });
     });
 }
 

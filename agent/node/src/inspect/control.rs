@@ -45,7 +45,7 @@ pub(super) async fn clear(speaker: &Handle, request: Request<Incoming>) -> Respo
     };
     let words = |applied| match (question.hard, question.soft, applied) {
         (true, _, Applied::SessionReset) => "reset; it is tried again at once",
-        (true, ..) => "there was no session; it is tried for now",
+        (true, ..) => "there was no session; it is tried at once",
         (false, _, Applied::Unchanged) => "there is no session, so nothing is to be refreshed",
         (false, Some(Soft::In), _) => {
             "its routes pass import policy again, and it is asked for them where it can be"

@@ -284,6 +284,21 @@ fn what_is_agreed() {
     assert_eq!(world.peer(0, 1).stale, FamilySet::only(V4));
 }
 
+/// Neighbours keep our routes for both times, so for so long a session with one of them is the first after a restart.
+#[test]
+fn the_restart_bit_is_said_for_as_long_as_anybody_keeps_our_routes() {
+    for (wait, restarting) in [(200, true), (3719, true), (3721, false)] {
+        let mut world = World::graceful(&[65010, 65020], &[(0, 1)], long());
+        world.crash(0, End::Closing);
+        world.command(0, Command::LoadingDone);
+        world.pass(secs(wait));
+        world.rejoin(0, &[1], long());
+        world.settle();
+        assert!(world.is_up(0, 1));
+        assert_eq!(world.peer(1, 0).restart_agreed.unwrap().restarting, restarting, "{wait}");
+    }
+}
+
 #[test]
 fn the_long_form_costs_a_session_when_it_changes() {
     let mut world = World::graceful(&[65010, 65020], &[(0, 1)], long());
