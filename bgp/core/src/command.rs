@@ -26,6 +26,9 @@ use crate::session::{
     AddPath, GracefulRestart, HoldTime, IdleHold, PeerRole, PeerSettings, RemoteAsn, SettingsError,
 };
 
+/// The AFI of families that have IPv4 prefixes.
+const IPV4: u16 = 1;
+
 /// One request to the speaker.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
@@ -220,6 +223,42 @@ impl PeerConfig {
         }
     }
 
+    /// Checks what can be said of these settings alone, for a neighbour at this address, or in a prefix of such, of a
+    /// speaker in AS `asn`.
+    pub(crate) fn check(&self, remote: IpAddr, asn: Asn) -> Result<(), Refusal> {
+        let is_host = |address: IpAddr| {
+            let broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast());
+            !address.is_unspecified() && !address.is_multicast() && !broadcast
+        };
+        if let Some(local) = self.local_address {
+            if local.is_ipv4() != remote.is_ipv4() {
+                return Err(Contradiction::IpVersions { local, remote }.into());
+            }
+            if !is_host(local) {
+                return Err(Refusal::LocalAddress(local));
+            }
+        }
+        let own = [self.next_hop_v4.map(IpAddr::V4), self.next_hop_v6.map(IpAddr::V6)];
+        if let Some(hop) = own.into_iter().flatten().find(|hop| !is_host(*hop)) {
+            return Err(Refusal::OwnNextHop(hop));
+        }
+        if let Some(port) = self.local_port.filter(|_| self.passive) {
+            return Err(Contradiction::LocalPortOfPassive(port).into());
+        }
+        let internal = match self.remote_asn {
+            RemoteAsn::Is(theirs) => theirs == self.local_asn.unwrap_or(asn),
+            RemoteAsn::Internal => true,
+            RemoteAsn::External => false,
+        };
+        if let Some(ttl) = self.multihop_ttl.filter(|_| internal) {
+            return Err(Contradiction::MultihopOfInternal(ttl).into());
+        }
+        if self.extended_next_hop && !self.families.iter().any(|family| family.afi() == IPV4) {
+            return Err(Contradiction::ExtendedNextHopWithoutIpv4.into());
+        }
+        Ok(())
+    }
+
     /// Whether connections would look different with `new`.
     pub(crate) fn has_other_transport(&self, new: &Self) -> bool {
         self.local_address != new.local_address
@@ -375,9 +414,6 @@ pub enum Refusal {
     /// The peer is administratively stopped.
     #[error("peer {0} is disabled")]
     Disabled(PeerKey),
-    /// Another neighbour has the same remote address.
-    #[error("peer {0} has the same remote address and port")]
-    PeerExists(PeerKey),
     /// The neighbour's address cannot be that of a neighbour (unspecified, multicast, broadcast).
     #[error("{0} cannot be a neighbour's address")]
     PeerAddress(IpAddr),
@@ -387,9 +423,15 @@ pub enum Refusal {
     /// What the session would be told makes no sense.
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// The local address is of another IP version than the neighbour's.
-    #[error("local address {0} is of another IP version than the neighbour")]
+    /// Two settings of a neighbour contradict each other.
+    #[error(transparent)]
+    Contradiction(#[from] Contradiction),
+    /// The address cannot be our end of a connection (unspecified, multicast, broadcast).
+    #[error("{0} cannot be a local address")]
     LocalAddress(IpAddr),
+    /// The address cannot be our own next hop (unspecified, multicast, broadcast).
+    #[error("{0} cannot be a next hop of our own")]
+    OwnNextHop(IpAddr),
     /// The next hop cannot carry the prefix, or is no unicast address.
     #[error("{0} cannot be the next hop of this prefix")]
     NextHop(IpAddr),
@@ -444,6 +486,35 @@ pub enum Refusal {
     /// The communities and paths of a route do not fit into one message.
     #[error("the attributes do not fit into one message")]
     TooLarge,
+}
+
+/// Two settings of a neighbour that cannot both be had. The words are those of the speaker's file.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Contradiction {
+    /// The two ends of a connection are of one IP version.
+    #[error("local-address {local} and the neighbour's address {remote} are of different IP versions")]
+    IpVersions {
+        /// [`PeerConfig::local_address`].
+        local: IpAddr,
+        /// The neighbour's address, or that of its prefix.
+        remote: IpAddr,
+    },
+    /// A link-local address means nothing without its link: the zone of the key, or [`PeerConfig::device`].
+    #[error(
+        "the link-local address {0} and no interface contradict each other: give it a zone, or set device"
+    )]
+    LinkLocalWithoutInterface(IpAddr),
+    /// [`PeerConfig::local_port`] is for connections that we open; with [`PeerConfig::passive`] there are none.
+    #[error("local-port {0} and passive contradict each other: a passive neighbour is never connected to")]
+    LocalPortOfPassive(NonZeroU16),
+    /// [`PeerConfig::multihop_ttl`] is for external neighbours; internal ones may be anywhere.
+    #[error(
+        "multihop {0} and an internal neighbour contradict each other: it may be any number of hops away"
+    )]
+    MultihopOfInternal(u8),
+    /// [`PeerConfig::extended_next_hop`] is about IPv4 prefixes; [`PeerConfig::families`] has none with such.
+    #[error("extended-next-hop and families contradict each other: none of them has IPv4 prefixes")]
+    ExtendedNextHopWithoutIpv4,
 }
 
 fn join(mistakes: &[PolicyMistake]) -> String {

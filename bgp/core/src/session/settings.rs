@@ -173,6 +173,11 @@ pub enum SettingsError {
     /// OPEN would come after the neighbour has given up.
     #[error("delay-open ({} s) must not exceed 240 s, the time that a neighbour waits for OPEN", .0.as_secs())]
     DelayTooLong(Duration),
+    /// Without a hold time no KEEPALIVEs are sent.
+    #[error(
+        "the keepalive time ({0} s) and a hold time of 0 contradict each other: no keepalives are sent then"
+    )]
+    KeepaliveWithoutHoldTime(u16),
     /// A retry or back-off time is zero, or the shortest back-off exceeds the longest.
     #[error("connect-retry and idle-hold times must not be zero, nor the shortest above the longest")]
     BadBackoff,
@@ -220,12 +225,12 @@ impl PeerSettings {
         {
             return Err(SettingsError::RoleInside { role, asn: self.local_asn });
         }
-        if let Some(keepalive) = self.keepalive
-            && self.hold_time != HoldTime::NONE
-            && keepalive.get() > self.hold_time.secs()
-        {
-            let (keepalive, hold) = (keepalive.get(), self.hold_time.secs());
-            return Err(SettingsError::KeepaliveTooLong { keepalive, hold });
+        match (self.keepalive.map(NonZeroU16::get), self.hold_time.secs()) {
+            (Some(keepalive), 0) => return Err(SettingsError::KeepaliveWithoutHoldTime(keepalive)),
+            (Some(keepalive), hold) if keepalive > hold => {
+                return Err(SettingsError::KeepaliveTooLong { keepalive, hold });
+            }
+            (Some(_) | None, _) => {}
         }
         let IdleHold { min, max } = self.idle_hold;
         if self.connect_retry.is_zero() || min.is_zero() || min > max {
@@ -361,6 +366,11 @@ mod tests {
             check(|s| s.keepalive = NonZeroU16::new(91)),
             Err(SettingsError::KeepaliveTooLong { keepalive: 91, hold: 90 })
         );
+        let without = |s: &mut PeerSettings| {
+            s.hold_time = HoldTime::NONE;
+            s.keepalive = NonZeroU16::new(30);
+        };
+        assert_eq!(check(without), Err(SettingsError::KeepaliveWithoutHoldTime(30)));
         assert_eq!(check(|s| s.connect_retry = Duration::ZERO), Err(SettingsError::BadBackoff));
         assert_eq!(check(|s| s.idle_hold.min = Duration::from_secs(31)), Err(SettingsError::BadBackoff));
         let role = Some(PeerRole::new(Role::Provider));

@@ -12,7 +12,9 @@ use super::neighbour::Neighbour;
 use super::policies::Members;
 use super::ribs::for_rib;
 use super::state::{Speaker, for_family};
-use crate::command::{Applied, Audience, Command, Origination, PeerConfig, Policy, Refusal};
+use crate::command::{
+    Applied, Audience, Command, Contradiction, Origination, PeerConfig, Policy, Refusal,
+};
 use crate::outbox::Outbox;
 use crate::peer_key::{PeerIx, PeerKey};
 use crate::policy::PolicyName;
@@ -175,16 +177,16 @@ impl Speaker {
         if address.is_unspecified() || address.is_multicast() || broadcast {
             return Err(Refusal::PeerAddress(address));
         }
-        self.check_config(address.is_ipv4(), config)
+        let link_local = matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local());
+        if link_local && key.zone.is_none() && config.device.is_none() {
+            return Err(Contradiction::LinkLocalWithoutInterface(address).into());
+        }
+        self.check_config(address, config)
     }
 
-    /// Checks a configuration for neighbours of one IP version.
-    pub(super) fn check_config(&self, ipv4: bool, config: &PeerConfig) -> Result<PeerSettings, Refusal> {
-        if let Some(local) = config.local_address
-            && (local.is_ipv4() != ipv4 || local.is_unspecified())
-        {
-            return Err(Refusal::LocalAddress(local));
-        }
+    /// Checks a configuration for a neighbour at this address, or in a prefix of such.
+    pub(super) fn check_config(&self, remote: IpAddr, config: &PeerConfig) -> Result<PeerSettings, Refusal> {
+        config.check(remote, self.settings.asn)?;
         self.policies.check(&config.import)?;
         self.policies.check(&config.export)?;
         let settings = config.session(self.settings.asn, self.settings.router_id);

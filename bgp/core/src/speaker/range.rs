@@ -215,7 +215,7 @@ impl Speaker {
             return Err(Refusal::PeerRange(prefix));
         }
         let config = PeerConfig { passive: true, ..range.config.clone() };
-        let settings = self.check_config(network.is_ipv4(), &config)?;
+        let settings = self.check_config(network, &config)?;
         match self.ranges.get_mut(&prefix) {
             Some(known) if known.range == range => return Ok(Applied::Unchanged),
             Some(known) => known.range = range,

@@ -1,7 +1,7 @@
 //! Commands: what they change, what they leave alone, what they refuse.
 
 use super::*;
-use crate::command::{Audience, Clear, NextHopMode, Policy, Refusal};
+use crate::command::{Audience, Clear, NextHopMode, PeerRange, Policy, Refusal};
 use crate::policy::{Act, Condition, Flow, Learned, PolicyDef, StatementDef};
 use crate::rib::NextHopState;
 use crate::session::SettingsError;
@@ -88,9 +88,10 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
     assert_eq!(refusal, Refusal::Settings(SettingsError::ZeroAsn));
     let refusal = put(&mut world, other, |config| config.families = FamilySet::EMPTY);
     assert_eq!(refusal, Refusal::Settings(SettingsError::NoFamily));
-    let refusal =
-        put(&mut world, other, |config| config.local_address = Some("2001:db8::1".parse().unwrap()));
+    let refusal = put(&mut world, other, |config| config.local_address = Some([224, 0, 0, 1].into()));
     assert!(matches!(refusal, Refusal::LocalAddress(_)));
+    let refusal = put(&mut world, other, |config| config.next_hop_v4 = Some([0; 4].into()));
+    assert!(matches!(refusal, Refusal::OwnNextHop(_)));
     let refusal = put(&mut world, other, |config| config.export = Policy::Named("none".into()));
     assert_eq!(refusal.to_string(), "no policy none");
     assert_eq!(world.nodes[0].speaker.peers(world.now).len(), 1);
@@ -110,6 +111,84 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
     assert_eq!(refused(identity), Refusal::Settings(SettingsError::ZeroAsn));
     assert!(world.best(0, V4).is_empty());
     assert!(world.is_up(0, 1));
+}
+
+#[test]
+fn settings_that_contradict_each_other_are_refused_with_both_named() {
+    let mut world = World::joined(&[65010, 65020], &[(0, 1)]);
+    let config = world.config(1);
+    let mut refused = |address: &str, change: fn(&mut PeerConfig)| {
+        let mut config = PeerConfig { passive: false, ..config.clone() };
+        change(&mut config);
+        let prefix = ipnet::IpNet::from(address.parse::<PeerKey>().unwrap().address);
+        // A prefix is as strict as an address; its neighbours are passive anyway, and have the zone they came from.
+        let range = PeerRange::new(PeerConfig { passive: true, ..config.clone() });
+        let of_range = world.try_command(0, Command::PutPeerRange(prefix, range));
+        let refusal = world.try_command(0, Command::PutPeer(address.parse().unwrap(), config)).unwrap_err();
+        assert_eq!(of_range.unwrap_err(), refusal, "of a prefix");
+        refusal.to_string()
+    };
+    let cases = [
+        (
+            refused("192.0.2.9", |config| config.local_address = Some("2001:db8::1".parse().unwrap())),
+            "local-address 2001:db8::1 and the neighbour's address 192.0.2.9 are of different IP versions",
+        ),
+        (
+            refused("192.0.2.9", |config| {
+                config.passive = true;
+                config.local_port = std::num::NonZeroU16::new(1179);
+            }),
+            "local-port 1179 and passive contradict each other: a passive neighbour is never connected to",
+        ),
+        (
+            refused("192.0.2.9", |config| {
+                config.remote_asn = RemoteAsn::Internal;
+                config.multihop_ttl = Some(64);
+            }),
+            "multihop 64 and an internal neighbour contradict each other: it may be any number of hops away",
+        ),
+        (
+            refused("192.0.2.9", |config| {
+                config.local_asn = Some(Asn(65099));
+                config.remote_asn = RemoteAsn::Is(Asn(65099));
+                config.multihop_ttl = Some(2);
+            }),
+            "multihop 2 and an internal neighbour contradict each other: it may be any number of hops away",
+        ),
+        (
+            refused("192.0.2.9", |config| {
+                config.families = FamilySet::only(Family::Ipv6Unicast);
+                config.extended_next_hop = true;
+            }),
+            "extended-next-hop and families contradict each other: none of them has IPv4 prefixes",
+        ),
+        (
+            refused("192.0.2.9", |config| config.keepalive = std::num::NonZeroU16::new(91)),
+            "the keepalive time (91 s) exceeds the hold time (90 s)",
+        ),
+        (
+            refused("192.0.2.9", |config| {
+                config.keepalive = std::num::NonZeroU16::new(30);
+                config.hold_time = crate::session::HoldTime::NONE;
+            }),
+            "the keepalive time (30 s) and a hold time of 0 contradict each other: no keepalives are sent then",
+        ),
+    ];
+    for (found, expected) in cases {
+        assert_eq!(found, expected);
+    }
+    let alone = world.try_command(0, Command::PutPeer("fe80::1".parse().unwrap(), config.clone()));
+    assert_eq!(
+        alone.unwrap_err().to_string(),
+        "the link-local address fe80::1 and no interface contradict each other: give it a zone, or set device"
+    );
+    for (address, device) in [("fe80::1%2", None), ("fe80::1", Some("eth0".parse().unwrap()))] {
+        let config = PeerConfig { device, ..config.clone() };
+        world.command(0, Command::PutPeer(address.parse().unwrap(), config));
+    }
+    let config = PeerConfig { passive: true, ..config };
+    world.command(0, Command::PutPeerRange("fe80::/64".parse().unwrap(), PeerRange::new(config)));
+    assert_eq!(world.nodes[0].speaker.peers(world.now).len(), 3);
 }
 
 #[test]

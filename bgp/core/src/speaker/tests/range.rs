@@ -3,7 +3,7 @@
 use std::num::NonZeroU8;
 
 use super::*;
-use crate::command::{PeerRange, Policy, Refusal};
+use crate::command::{Contradiction, PeerRange, Policy, Refusal};
 use crate::policy::PolicyDef;
 use crate::secret::Secret;
 use crate::session::{DownReason, StopReason};
@@ -185,7 +185,9 @@ fn a_prefix_that_makes_no_sense_is_refused() {
     }
     let local = "2001:db8::1".parse().unwrap();
     let config = PeerConfig { local_address: Some(local), ..range().config };
-    assert_eq!(refusal("10.0.0.0/8", PeerRange::new(config)), Refusal::LocalAddress(local));
+    let remote = [10, 0, 0, 0].into();
+    let contradiction = Refusal::Contradiction(Contradiction::IpVersions { local, remote });
+    assert_eq!(refusal("10.0.0.0/8", PeerRange::new(config)), contradiction);
     let config = PeerConfig { export: Policy::Named("p".into()), ..range().config };
     assert_eq!(refusal("10.0.0.0/8", PeerRange::new(config.clone())), Refusal::NoSuchPolicy("p".into()));
     // And a policy that one names stays.
