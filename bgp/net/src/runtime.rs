@@ -268,15 +268,19 @@ impl Runtime {
         }
     }
 
-    /// Timers go off. Words that have arrived but weren't heard count as heard, so readers get a look at their sockets
-    /// first: several turns, as a tokio runtime gives a task its next one after about sixty others.
+    /// Timers go off. Words that have arrived but weren't heard count as heard, so before a neighbour is lost for its
+    /// silence, readers get a look at their sockets: several turns, as a tokio runtime gives a task its next one after
+    /// about sixty others.
     async fn tick(&mut self) {
-        for _ in 0..2 + self.conns.len() / 32 {
-            tokio::task::yield_now().await;
-        }
         let now = self.clock.now();
-        for (&conn, handle) in &self.conns {
-            if handle.has_unread() && !handle.is_closing() {
+        let silent = self.speaker.silent(now);
+        if !silent.is_empty() {
+            for _ in 0..2 + self.conns.len() / 32 {
+                tokio::task::yield_now().await;
+            }
+        }
+        for conn in silent {
+            if self.conns.get(&conn).is_some_and(|handle| handle.has_unread() && !handle.is_closing()) {
                 self.speaker.handle(now, Input::Unread { conn }, &mut self.out);
             }
         }

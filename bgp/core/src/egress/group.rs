@@ -58,10 +58,22 @@ pub(crate) struct Group {
     pub(super) members: BTreeMap<PeerIx, Member>,
     /// How many members read the ring; the others walk.
     pub(super) in_ring: u32,
-    /// Members whose writers wait to be woken.
+    /// Members whose writers wait to be woken. The first `asleep` of them had nothing to read when the group was as `seen`
+    /// says, so that they needn't be looked at again while it is: a thousand idle members cost nothing.
     idle: Vec<PeerIx>,
+    asleep: usize,
+    seen: Option<Seen>,
     /// Somebody waits for work that does not fit into a turn.
     busy: bool,
+}
+
+/// What decides whether there is something for a member that has read everything and asks for nothing.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+struct Seen {
+    /// The end of the ring.
+    end: u64,
+    /// End-of-RIB may be said.
+    loaded: bool,
 }
 
 /// A pass over all destinations, which the change log does not show.
@@ -207,6 +219,8 @@ impl Group {
             members: BTreeMap::new(),
             in_ring: 0,
             idle: Vec::new(),
+            asleep: 0,
+            seen: None,
             busy: false,
         }
     }
@@ -262,6 +276,7 @@ impl Group {
             had.dedup();
         }
         self.idle.retain(|other| *other != peer);
+        self.seen = None;
         let cursor = match member.at {
             At::Ring(position) => {
                 let cursor = cx.table.fork_cursor(self.tail);
@@ -311,6 +326,7 @@ impl Group {
     pub(crate) fn refresh(&mut self, peer: PeerIx, refresh: Refresh) {
         if let Some(member) = self.members.get_mut(&peer) {
             member.refresh = Some(refresh);
+            self.seen = None;
         }
     }
 }
@@ -369,14 +385,18 @@ impl Group {
         }
     }
 
-    /// The members to wake now, if any; each is named once until it is idle again.
+    /// The members to wake now, if any; each is named once until it is idle again. Whatever gives an idle member something
+    /// to read shows in [`Seen`], or forgets what was seen.
     pub(crate) fn wake<K: ExportKey>(&mut self, loaded: bool, cx: &Cx<'_, K>, out: &mut Vec<PeerIx>) {
         if self.idle.is_empty() || self.busy {
             return;
         }
         let behind = self.is_behind(cx);
         let (members, end) = (&mut self.members, self.ring.end());
-        self.idle.retain(|peer| {
+        let seen = Some(Seen { end, loaded }).filter(|_| !behind);
+        let asleep = if seen.is_some() && seen == self.seen { self.asleep } else { 0 };
+        let mut awake = self.idle.split_off(asleep);
+        awake.retain(|peer| {
             let Some(member) = members.get_mut(peer) else { return false };
             let more = match member.at {
                 At::Ring(position) => position < end || behind,
@@ -389,6 +409,9 @@ impl Group {
             }
             member.idle
         });
+        self.idle.append(&mut awake);
+        self.asleep = self.idle.len();
+        self.seen = seen;
     }
 }
 

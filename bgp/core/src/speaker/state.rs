@@ -166,6 +166,14 @@ impl Speaker {
         others.into_iter().chain([sessions]).flatten().min()
     }
 
+    /// The connections that [`Input::Tick`] would end at `now` for the neighbour's silence. It has not been silent where
+    /// octets of it wait somewhere on their way: say so by [`Input::Unread`] first.
+    #[must_use]
+    pub fn silent(&self, now: Instant) -> Vec<ConnId> {
+        let due = self.deadlines.iter().take_while(|(at, _)| *at <= now);
+        due.filter_map(|(_, peer)| self.peer(*peer)).flat_map(|peer| peer.session.silent(now)).collect()
+    }
+
     fn tick(&mut self, now: Instant, out: &mut Outbox<Output>) {
         while let Some(&(at, peer)) = self.deadlines.first()
             && at <= now

@@ -8,6 +8,7 @@ use bgp_wire::notification::Reason;
 use super::Peer;
 use super::transport::KEEPALIVE_PAUSE;
 use crate::outbox::Outbox;
+use crate::peer_key::ConnId;
 use crate::session::connection::Connection;
 use crate::session::timers::{Place, Timer};
 use crate::session::{ConnectError, DownReason, Output};
@@ -39,10 +40,27 @@ impl Peer {
         }
     }
 
+    /// The connections that [`Input::Tick`](crate::session::Input::Tick) would end at `now`, since the neighbour has been
+    /// silent for the hold time. Before it does, whoever has the sockets may look whether it was: see
+    /// [`Input::Unread`](crate::session::Input::Unread).
+    pub fn silent(&self, now: Instant) -> impl Iterator<Item = ConnId> {
+        let is_silent = move |(place, conn): (Place, &Option<Connection>)| {
+            let conn = conn.as_ref()?;
+            let due = self.timers.is_due(Timer::Hold(place), now) && Self::silence_ends(conn) <= now;
+            due.then_some(conn.id)
+        };
+        self.conns.iter().enumerate().filter_map(is_silent)
+    }
+
+    /// When a neighbour has been silent for too long on a connection.
+    fn silence_ends(conn: &Connection) -> Instant {
+        let patience = conn.unread_at.map_or(Instant::ZERO, |at| at + UNREAD_GRACE);
+        (conn.last_received + conn.hold()).max(patience)
+    }
+
     fn hold_timer(&mut self, now: Instant, place: Place, out: &mut Outbox<Output>) {
         let Some(conn) = &self.conns[place] else { return };
-        let patience = conn.unread_at.map_or(Instant::ZERO, |at| at + UNREAD_GRACE);
-        let due = (conn.last_received + conn.hold()).max(patience);
+        let due = Self::silence_ends(conn);
         if due > now {
             self.timers.set(Timer::Hold(place), due);
         } else {
