@@ -1,19 +1,17 @@
-//! Two speakers in one process: one announces a prefix, the other tells what it hears.
+//! Two speakers in one process: they announce two prefixes, we take one of them and follow what becomes of it.
 //!
 //! `cargo run -p bgp-net --example exchange`
 
 use std::net::SocketAddr;
 
-use bgp_core::command::{Command, Origination, PeerConfig, StopMode};
+use bgp_core::command::{Command, Origination, PeerConfig, Policy, StopMode};
 use bgp_core::peer_key::{InstanceName, PeerKey};
+use bgp_core::policy::{Condition, Default as Otherwise, Flow, PolicyDef, StatementDef};
 use bgp_core::rib::RibEvent;
 use bgp_core::session::RemoteAsn;
 use bgp_core::speaker::SpeakerSettings;
 use bgp_core::{Asn, FamilySet, RouterId};
 use bgp_net::{Handle, NetSettings, spawn};
-
-const A: &str = "127.0.0.1:1790";
-const B: &str = "127.0.0.2:1790";
 
 fn speaker(asn: u32, address: SocketAddr) -> std::io::Result<Handle> {
     let name = InstanceName::new("example");
@@ -22,34 +20,41 @@ fn speaker(asn: u32, address: SocketAddr) -> std::io::Result<Handle> {
     spawn(settings, NetSettings { listen: vec![address] })
 }
 
-async fn join(
-    handle: &Handle,
-    local: SocketAddr,
-    remote: SocketAddr,
-    asn: u32,
-) -> Result<(), Box<dyn std::error::Error>> {
-    let config = PeerConfig { local_address: Some(local.ip()), ..PeerConfig::new(RemoteAsn::Is(Asn(asn))) };
-    handle.command(Command::PutPeer(PeerKey::from_socket(remote), config)).await?;
-    Ok(())
-}
-
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let (a, b): (SocketAddr, SocketAddr) = (A.parse()?, B.parse()?);
-    let (speaker_a, speaker_b) = (speaker(65001, a)?, speaker(65002, b)?);
-    let origination = Origination { next_hop: Some("192.0.2.1".parse()?), ..Origination::default() };
-    speaker_a.command(Command::PutOrigination("203.0.113.0/24".parse()?, origination)).await?;
-    speaker_a.command(Command::LoadingDone).await?;
-    join(&speaker_a, a, b, 65002).await?;
-    join(&speaker_b, b, a, 65001).await?;
-    let mut changes = speaker_b.subscribe(FamilySet::UNICAST).await?;
+    let (here, there): (SocketAddr, SocketAddr) = ("127.0.10.1:1790".parse()?, "127.0.10.2:1790".parse()?);
+    let (ours, theirs) = (speaker(65001, here)?, speaker(65002, there)?);
+
+    // They announce two prefixes, and wait for us.
+    for prefix in ["203.0.113.0/24", "198.51.100.0/24"] {
+        theirs.command(Command::PutOrigination(prefix.parse()?, Origination::default())).await?;
+    }
+    theirs.command(Command::LoadingDone).await?;
+    let config = PeerConfig { passive: true, ..PeerConfig::new(RemoteAsn::Is(Asn(65001))) };
+    theirs.command(Command::PutPeer(PeerKey::from_socket(here), config)).await?;
+
+    // We take what is inside 203.0.113.0/24 and nothing else. The policy comes first: a peer that names it needs it.
+    let inside = vec![Condition::Prefix(vec!["203.0.113.0/24 le 32".parse()?])];
+    let accept = StatementDef { when: inside, apply: vec![], then: Flow::Accept };
+    let policy = PolicyDef { statements: vec![accept], default: Otherwise::Reject };
+    ours.command(Command::PutPolicy("wanted".into(), policy)).await?;
+    let import = Policy::Named("wanted".into());
+    let local_address = Some(here.ip());
+    let config = PeerConfig { local_address, import, ..PeerConfig::new(RemoteAsn::External) };
+    ours.command(Command::PutPeer(PeerKey::from_socket(there), config)).await?;
+
+    // The change stream: the best path of every prefix as it is, and then whenever it changes.
+    let mut changes = ours.subscribe(FamilySet::UNICAST).await?;
     loop {
         for event in changes.take(100).await? {
-            println!("{event:?}");
-            if matches!(event, RibEvent::Change(_)) {
-                speaker_a.shutdown(StopMode::Notify("that's all".into())).await;
-                return Ok(());
+            let RibEvent::Change(change) = event else { continue };
+            match change.best {
+                Some(_) => println!("{} goes to {:?}", change.nlri, change.hops.as_slice()),
+                None => return Ok(println!("{} can't be reached any more", change.nlri)),
             }
+            assert_eq!(change.nlri, "203.0.113.0/24".parse()?);
+            // The last words go over the wire, and the routes go with the session.
+            theirs.shutdown(StopMode::Notify("that's all".into())).await;
         }
     }
 }

@@ -1,4 +1,22 @@
-//! The tokio shell around [`bgp_core::speaker::Speaker`]: sockets, timers, and a handle to talk through.
+//! A BGP speaker for programs that run on tokio: sockets, timers, and a handle to talk through, around
+//! [`bgp_core::speaker::Speaker`].
+//!
+//! To embed it: make [`SpeakerSettings`] and [`spawn`] a speaker; say by [`Command`](bgp_core::command::Command)s what
+//! shall be true (own routes, sets, policies, neighbours, in this order, then
+//! [`LoadingDone`](bgp_core::command::Command::LoadingDone)), and say it again when it changes; [`subscribe`](Handle::subscribe)
+//! to the best paths; ask for [`peers`](Handle::peers) and [`routes`](Handle::routes) when somebody wants to know. What
+//! each part means is told in `bgp-core`: [`command`](bgp_core::command), [`policy`](bgp_core::policy),
+//! [`rib`](bgp_core::rib), [`query`](bgp_core::query).
+//!
+//! # A whole program
+//!
+//! `examples/exchange.rs`:
+//!
+//! ```
+#![doc = include_str!("../examples/exchange.rs")]
+//! ```
+//!
+//! # How it works
 //!
 //! One task owns the speaker and calls it; readers hand over whole buffers, writers pull, listeners and attempts to
 //! connect own a socket each, and none of them keeps a fact that matters after it ends. Waiting goes one way: every task
