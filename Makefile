@@ -2,7 +2,7 @@
 # make test    set up what is needed and run every test
 # make build   one static binary, target/release/peregrine
 # make check   format, purity, lints, documentation
-# make bench   whole-process comparison with BIRD, and routes into a simulated VPP
+# make bench   whole-process comparison with BIRD, routes into a simulated VPP, and a thousand idle sessions
 # make fuzz    every fuzz target for FUZZ_SECONDS (60) each; needs cargo-fuzz and a nightly toolchain
 
 SHELL := /bin/bash
@@ -43,6 +43,7 @@ bench:
 	cargo build --locked --release --bin peregrine --bin bench-lab
 	PEREGRINE_BIN=$(PEREGRINE) $(TARGET_DIR)/release/bench-lab
 	PEREGRINE_BIN=$(PEREGRINE) $(TARGET_DIR)/release/bench-lab --pipeline --prefixes 100000
+	PEREGRINE_BIN=$(PEREGRINE) $(TARGET_DIR)/release/bench-lab --sessions
 
 fuzz:
 	@for target in $$(cd fuzz && cargo +nightly fuzz list); do \

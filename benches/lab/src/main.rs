@@ -9,13 +9,16 @@
 //! - [`daemon`]: how each daemon is configured and started
 //! - [`scenario`]: what is done to it
 //! - [`pipeline`]: the road from UPDATEs to routes in a simulated VPP
+//! - [`sessions`]: a thousand sessions with nothing to say
 
 mod daemon;
 mod pipeline;
-
 mod scenario;
+mod sessions;
 mod table;
 mod wire;
+
+use std::process::ExitCode;
 
 use clap::Parser;
 use test_support::lab::Lab;
@@ -35,18 +38,29 @@ struct Arguments {
     /// Measure the road from UPDATEs to routes in a simulated VPP instead.
     #[arg(long)]
     pipeline: bool,
+    /// Measure so many idle sessions instead. Fails where they cost more than they may.
+    #[arg(long, value_name = "COUNT", num_args = 0..=1, default_missing_value = "1000")]
+    sessions: Option<u32>,
     /// Measure this daemon only.
     #[arg(long, value_enum)]
     only: Option<Kind>,
 }
 
-fn main() {
+fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if let Some(count) = arguments.sessions {
+        let (verdict, good) = std::sync::mpsc::channel();
+        Lab::run(move |lab| {
+            // The receiver lives until the lab has ended.
+            let _ = verdict.send(sessions::run(lab, count));
+        });
+        return if good.recv() == Ok(true) { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
     if arguments.pipeline {
         for _ in 0..arguments.runs {
             Lab::run(move |lab| pipeline::run(lab, arguments.prefixes));
         }
-        return;
+        return ExitCode::SUCCESS;
     }
     let wanted = Kind::ALL.into_iter().filter(|kind| arguments.only.is_none_or(|only| only == *kind));
     let mut all: Vec<(Kind, Vec<Figures>)> = wanted.map(|kind| (kind, Vec::new())).collect();
@@ -63,6 +77,7 @@ fn main() {
         }
     }
     print(arguments.prefixes, &all);
+    ExitCode::SUCCESS
 }
 
 fn print(prefixes: u32, all: &[(Kind, Vec<Figures>)]) {

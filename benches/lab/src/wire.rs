@@ -9,7 +9,13 @@ use socket2::{Domain, Socket, Type};
 
 use crate::table::Route;
 
-const KEEPALIVE: u8 = 4;
+/// The message type of OPEN.
+pub(crate) const OPEN: u8 = 1;
+/// The message type of KEEPALIVE.
+pub(crate) const KEEPALIVE: u8 = 4;
+
+/// Hold time of a sender or receiver of tables, in seconds.
+const LONG_HOLD: u16 = 240;
 
 /// An Established session.
 pub(crate) struct Session {
@@ -42,9 +48,9 @@ impl Session {
         socket.connect(&remote.into())?;
         let mut session = Self { stream: socket.into(), buffer: vec![0; 1 << 20], filled: 0, start: 0 };
         session.stream.set_nodelay(true)?;
-        session.send(&open(asn, router_id))?;
-        session.expect(1)?;
-        session.send(&message(KEEPALIVE, &[]))?;
+        session.send(&open(asn, router_id, LONG_HOLD))?;
+        session.expect(OPEN)?;
+        session.send(&keepalive())?;
         session.expect(KEEPALIVE)?;
         Ok(session)
     }
@@ -68,7 +74,7 @@ impl Session {
             let (kind, body) = self.receive()?;
             match kind {
                 2 => return parse_update(body).ok_or_else(|| io::Error::other("malformed UPDATE")),
-                KEEPALIVE => self.send(&message(KEEPALIVE, &[]))?,
+                KEEPALIVE => self.send(&keepalive())?,
                 other => return Err(io::Error::other(format!("message type {other}: {body:?}"))),
             }
         }
@@ -106,10 +112,18 @@ fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn open(asn: u32, router_id: u32) -> Vec<u8> {
+/// A KEEPALIVE.
+#[must_use]
+pub(crate) fn keepalive() -> Vec<u8> {
+    message(KEEPALIVE, &[])
+}
+
+/// An OPEN that offers IPv4 unicast, 4-octet AS numbers and a hold time in seconds.
+#[must_use]
+pub(crate) fn open(asn: u32, router_id: u32, hold_time: u16) -> Vec<u8> {
     let mut body = vec![4];
     body.extend(u16::try_from(asn).unwrap_or(23_456).to_be_bytes());
-    body.extend(240_u16.to_be_bytes());
+    body.extend(hold_time.to_be_bytes());
     body.extend(router_id.to_be_bytes());
     // IPv4 unicast, and 4-octet AS numbers.
     let mut capabilities = vec![1, 4, 0, 1, 0, 1, 65, 4];
@@ -117,7 +131,7 @@ fn open(asn: u32, router_id: u32) -> Vec<u8> {
     let length = u8::try_from(capabilities.len()).expect("a dozen octets");
     body.extend([length + 2, 2, length]);
     body.extend(capabilities);
-    message(1, &body)
+    message(OPEN, &body)
 }
 
 /// All UPDATEs for `routes`, packed as a daemon would pack them.
