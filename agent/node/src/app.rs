@@ -11,9 +11,12 @@ use std::future::Future;
 use std::process::ExitCode;
 
 use bgp_net::Handle;
+use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit};
 
 /// Run a future to its end on a runtime for one thread.
 pub(crate) fn block_on(future: impl Future<Output = ExitCode>) -> ExitCode {
+    raise_file_limit();
+    keep_memory_private();
     match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => {
             let code = runtime.block_on(future);
@@ -25,6 +28,23 @@ pub(crate) fn block_on(future: impl Future<Output = ExitCode>) -> ExitCode {
             eprintln!("peregrine: cannot start: {error}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Let the process have as many open files as it may: each session is one, and the usual soft limit, 1024, is there for
+/// programs that use `select`.
+fn raise_file_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
+        tracing::warn!(%error, "cannot raise the limit of open files");
+    }
+}
+
+/// Have the kernel write no core of this process, and let nobody but root look into its memory: there are passwords in
+/// it.
+fn keep_memory_private() {
+    if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+        tracing::warn!(%error, "a core of this process would show passwords");
     }
 }
 
@@ -51,4 +71,22 @@ pub(crate) async fn log_peers(speaker: Handle) {
 pub(crate) fn seed() -> u64 {
     use std::hash::{BuildHasher, Hasher, RandomState};
     RandomState::new().build_hasher().finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::dumpable_behavior;
+
+    use super::*;
+
+    #[test]
+    fn a_running_command_has_its_files_and_leaves_no_core() {
+        let code = block_on(async {
+            let limit = getrlimit(Resource::Nofile);
+            assert_eq!(limit.current, limit.maximum);
+            assert_eq!(dumpable_behavior(), Ok(DumpableBehavior::NotDumpable));
+            ExitCode::SUCCESS
+        });
+        assert_eq!(format!("{code:?}"), format!("{:?}", ExitCode::SUCCESS));
+    }
 }

@@ -4,7 +4,8 @@
 //! word for every secret, and there is no serialisation. All clones share one place in memory, which is overwritten when
 //! the last of them goes; that is as much as safe code can promise, since whoever made the octets may have copied them.
 //!
-//! *Absent on purpose:* a place for secrets that the kernel never swaps or dumps; encryption.
+//! *Absent on purpose:* a place for secrets that the kernel never swaps or dumps, which is the process's matter (`PR_SET_DUMPABLE`;
+//! `SECURITY.md` says what ours does); encryption.
 
 use std::fmt;
 use std::hint::black_box;
