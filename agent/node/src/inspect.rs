@@ -13,13 +13,14 @@ mod routes;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bgp_core::query::PeerStatus;
 use bgp_net::Handle;
 use hyper::body::Incoming;
 use hyper::{Method, Request, Response, StatusCode};
 use tokio::sync::mpsc;
 
 use crate::engine::{Ask, ask_audit, ask_status};
-use crate::speaker_file::RefusedNeighbor;
+use crate::speaker_file::{RefusedNeighbor, Whom};
 use answer::{Peer, Version};
 use http::{Body, Service, failure, json};
 
@@ -37,7 +38,7 @@ impl Inspector {
         Self { speaker, engine, refused: Mutex::default() }
     }
 
-    /// Neighbours that are listed though they can't run.
+    /// Neighbours that are listed though they can't run as they are configured.
     pub(crate) fn set_refused(&self, refused: Vec<RefusedNeighbor>) {
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = refused;
     }
@@ -45,15 +46,32 @@ impl Inspector {
     async fn peers(&self) -> Response<Body> {
         let Ok(mut peers) = self.speaker.peers().await else { return stopped() };
         peers.sort_by_key(|peer| (peer.local_asn, peer.key));
-        let mut peers: Vec<Peer> = peers.iter().map(Peer::from).collect();
+        let mut shown: Vec<Peer> = peers.iter().map(Peer::from).collect();
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        peers.extend(refused.into_iter().map(|neighbor| {
+        for neighbor in refused {
             let reasons: Vec<String> = neighbor.flaws.iter().map(ToString::to_string).collect();
-            let reason = format!("not started: {}", reasons.join("; "));
-            let (peer_address, session_state) = (neighbor.address, "unknown".to_owned());
-            Peer { peer_address, session_state, state_reason: Some(reason), ..Peer::default() }
-        }));
-        json(StatusCode::OK, &peers)
+            let reasons = reasons.join("; ");
+            if neighbor.kept {
+                let runs = |status: &PeerStatus| match neighbor.whom {
+                    Some(Whom::Peer(key)) => status.key == key,
+                    Some(Whom::Range(prefix)) => status.range == Some(prefix),
+                    None => false,
+                };
+                for (_, peer) in peers.iter().zip(&mut shown).filter(|(status, _)| runs(status)) {
+                    peer.configuration_error = Some(format!("older settings are in force: {reasons}"));
+                }
+            } else {
+                let reason = format!("not started: {reasons}");
+                let (peer_address, session_state) = (neighbor.address, "unknown".to_owned());
+                shown.push(Peer {
+                    peer_address,
+                    session_state,
+                    state_reason: Some(reason),
+                    ..Peer::default()
+                });
+            }
+        }
+        json(StatusCode::OK, &shown)
     }
 
     async fn vpp(&self, audit: bool) -> Response<Body> {

@@ -1,11 +1,13 @@
 //! The file of `peregrine speaker`: what it says, as commands for the speaker.
 //!
 //! A mistake about the speaker as a whole, its sets or its policies is refused with all others, and nothing changes. A
-//! mistake in a neighbour stops only that neighbour; it is listed with its reason. Keys that a later release will serve
-//! are known and refused in words, so that nobody believes in a protection that isn't there.
+//! mistake in a neighbour stops only that neighbour, or leaves it as it was when a file is read again; it is listed with
+//! its reason. Keys that a later release will serve are known and refused in words, so that nobody believes in a
+//! protection that isn't there.
 
 mod neighbor;
 mod policy;
+mod rehearsal;
 mod sr_policy;
 
 use std::collections::BTreeMap;
@@ -13,7 +15,7 @@ use std::collections::btree_map::Entry;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use bgp_core::command::{Command, Origination, PeerConfig, PeerRange};
+use bgp_core::command::{Command, Origination, PeerConfig, PeerRange, Policy};
 use bgp_core::peer_key::PeerKey;
 use bgp_core::policy::{PolicyDef, PolicyName, PrefixRange, SetName};
 use bgp_core::session::{GracefulRestart, LongLived, RestartTime, StaleTime};
@@ -22,6 +24,7 @@ use bgp_wire::{Asn, Family, FamilySet, Nlri, RouterId};
 use ipnet::IpNet;
 
 use self::neighbor::Neighbor;
+use self::rehearsal::{Place, Places, Subject};
 use crate::yaml::{Fields, Flaw, Flaws, Item, Line, Mistake, documents, nearest};
 
 /// What the file says.
@@ -51,13 +54,26 @@ pub(crate) struct SpeakerFile {
     pub(crate) policies: BTreeMap<PolicyName, PolicyDef>,
 }
 
-/// A neighbour that doesn't run, and why.
+/// A neighbour that doesn't run as the file says, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RefusedNeighbor {
     /// Its address as written; empty where there is none.
     pub(crate) address: String,
+    /// Who that is, where it can be told.
+    pub(crate) whom: Option<Whom>,
     /// What is wrong with it.
     pub(crate) flaws: Vec<Flaw>,
+    /// It runs all the same, as an older file said.
+    pub(crate) kept: bool,
+}
+
+/// Whom an entry of `neighbors` is about.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Whom {
+    /// `address`, with `port`.
+    Peer(PeerKey),
+    /// `prefix`.
+    Range(IpNet),
 }
 
 impl SpeakerFile {
@@ -94,10 +110,7 @@ impl SpeakerFile {
         let router_id = fields.need("router-id").and_then(|item| {
             item.parse_with(wanted, |text| text.parse().ok().filter(|id| *id != RouterId(0)))
         });
-        let listen = fields.take("listen").map(|item| item.list()).unwrap_or_default();
-        let listen =
-            listen.iter().filter_map(|item| item.parse("an address with a port, such as 192.0.2.1:179"));
-        let listen = listen.collect();
+        let listen = decode_listen(fields.take("listen"));
         let api = fields.take("api").and_then(|item| item.text()).map(PathBuf::from);
         let require_policy = fields.take("require-policy").and_then(|item| item.boolean()).unwrap_or(true);
         later(
@@ -112,11 +125,13 @@ impl SpeakerFile {
         let graceful_restart = fields.take("graceful-restart").map(|item| decode_graceful_restart(&item));
 
         let sets = policy::decode_sets(fields.take("sets"));
+        let mut places = Places::default();
         let mut policies = BTreeMap::new();
         for (name, item) in fields.take("policies").map(|item| item.entries()).unwrap_or_default() {
+            places.insert(Subject::Policy(PolicyName::new(name)), Place::of(&item, ""));
             policies.extend(policy::decode_policy(&item, &sets).map(|def| (PolicyName::new(name), def)));
         }
-        let originations = decode_originations(fields.take("originate"));
+        let originations = decode_originations(fields.take("originate"), &mut places);
         let known = neighbor::Known {
             asn: asn.unwrap_or_default(),
             require_policy,
@@ -129,14 +144,17 @@ impl SpeakerFile {
             // A list of its own, so that its mistakes stop nobody else.
             let own = Flaws::default();
             let (address, neighbor) = neighbor::decode(&item.with_flaws(&own), &known);
+            let whom = neighbor.as_ref().map(Neighbor::whom);
             if let Some(neighbor) = neighbor
                 && own.count() == 0
-                && let Err(rule) = neighbors.add(neighbor)
+                && let Err(rule) = neighbors.add(neighbor, &listen)
             {
                 own.add(item.line(), item.path(), Mistake::Conflict { rule });
             }
             if own.count() > 0 {
-                refused.push(RefusedNeighbor { address, flaws: own.into_vec() });
+                refused.push(RefusedNeighbor { address, whom, flaws: own.into_vec(), kept: false });
+            } else if let Some(whom) = whom {
+                places.insert(Subject::Neighbor(whom), Place::of(&item, &address));
             }
         }
         let Neighbors { peers, ranges } = neighbors;
@@ -146,7 +164,7 @@ impl SpeakerFile {
         }
         let (asn, router_id) = (asn?, router_id?);
         let prefix_sets = sets.prefixes;
-        Some(Self {
+        let mut file = Self {
             asn,
             router_id,
             listen,
@@ -158,7 +176,39 @@ impl SpeakerFile {
             originations,
             prefix_sets,
             policies,
-        })
+        };
+        file.rehearse(&places, flaws);
+        Some(file)
+    }
+
+    /// Leaves in force what an older file said of neighbours that this one has a mistake in, with the policies and sets
+    /// that they need.
+    pub(crate) fn keep_from(&mut self, old: &Self) {
+        for refused in &mut self.refused {
+            let config = match refused.whom {
+                Some(Whom::Peer(key)) => match (old.peers.get(&key), self.peers.entry(key)) {
+                    (Some(config), Entry::Vacant(place)) => place.insert(config.clone()),
+                    (_, Entry::Occupied(_)) | (None, Entry::Vacant(_)) => continue,
+                },
+                Some(Whom::Range(prefix)) => match (old.ranges.get(&prefix), self.ranges.entry(prefix)) {
+                    (Some(range), Entry::Vacant(place)) => &mut place.insert(range.clone()).config,
+                    (_, Entry::Occupied(_)) | (None, Entry::Vacant(_)) => continue,
+                },
+                None => continue,
+            };
+            refused.kept = true;
+            for policy in [&config.import, &config.export] {
+                let Policy::Named(name) = policy else { continue };
+                let Some(def) = old.policies.get(name) else { continue };
+                if self.policies.contains_key(name) {
+                    continue;
+                }
+                self.policies.insert(name.clone(), def.clone());
+                for (set, ranges) in old.prefix_sets.iter().filter(|(set, _)| def.names_prefix_set(set)) {
+                    self.prefix_sets.entry(set.clone()).or_insert_with(|| ranges.clone());
+                }
+            }
+        }
     }
 
     /// The commands that bring a speaker from what an older file said to what this one says, in an order in which each
@@ -222,13 +272,16 @@ struct Neighbors {
 }
 
 impl Neighbors {
-    /// Takes one more, unless it contradicts another; then says how.
-    fn add(&mut self, neighbor: Neighbor) -> Result<(), &'static str> {
+    /// Takes one more, unless it contradicts another, or where we listen; then says how.
+    fn add(&mut self, neighbor: Neighbor, listen: &[SocketAddr]) -> Result<(), &'static str> {
         // The kernel finds a key by address, so one of its own for a port, or none inside a prefix, can't be had.
         const ONE_KEY: &str = "another neighbour has this address and another md5-password-file";
         const NO_KEY: &str = "without md5-password-file it contradicts a prefix that holds it and has one";
         match neighbor {
             Neighbor::Peer(key, config) => {
+                if listen.iter().any(|own| (own.ip(), own.port()) == (key.address, key.port)) {
+                    return Err("its address and port contradict listen: we are there ourselves");
+                }
                 let at_address = self.peers.range(key.with_port(0)..=key.with_port(u16::MAX));
                 let mut others = at_address.filter(|(other, _)| other.address == key.address);
                 if others.any(|(_, other)| other.password != config.password) {
@@ -271,7 +324,35 @@ fn gone<'a, K: Ord, V>(new: &'a BTreeMap<K, V>, old: &'a BTreeMap<K, V>) -> impl
     old.keys().filter(|key| !new.contains_key(key))
 }
 
-fn decode_originations(item: Option<Item<'_>>) -> BTreeMap<Nlri, Origination> {
+fn decode_listen(item: Option<Item<'_>>) -> Vec<SocketAddr> {
+    let mut listen: Vec<SocketAddr> = Vec::new();
+    for item in item.map(|item| item.list()).unwrap_or_default() {
+        let address: Option<SocketAddr> = item.parse("an address with a port, such as 192.0.2.1:179");
+        let Some(address) = address else { continue };
+        let at_port = |other: &&SocketAddr| {
+            (other.port(), other.is_ipv4()) == (address.port(), address.is_ipv4()) && address.port() != 0
+        };
+        let every = |address: &SocketAddr| address.ip().is_unspecified();
+        let rule = match listen
+            .iter()
+            .filter(at_port)
+            .find(|other| other.ip() == address.ip() || every(other) || every(&address))
+        {
+            Some(other) if other.ip() == address.ip() => "another entry has this address and port",
+            Some(_) => {
+                "this and another entry contradict each other: one of them is every address, at the same port"
+            }
+            None => {
+                listen.push(address);
+                continue;
+            }
+        };
+        item.flaw(Mistake::Conflict { rule });
+    }
+    listen
+}
+
+fn decode_originations(item: Option<Item<'_>>, places: &mut Places) -> BTreeMap<Nlri, Origination> {
     let mut originations = BTreeMap::new();
     for item in item.map(|item| item.list()).unwrap_or_default() {
         let Some(mut fields) = item.fields() else { continue };
@@ -309,6 +390,7 @@ fn decode_originations(item: Option<Item<'_>>) -> BTreeMap<Nlri, Origination> {
         }
         fields.finish();
         let Some(nlri) = nlri else { continue };
+        places.insert(Subject::Origination(nlri), Place::of(&item, ""));
         if originations.insert(nlri, origination).is_some() {
             item.flaw(Mistake::Conflict { rule: "this prefix or policy is originated twice" });
         }

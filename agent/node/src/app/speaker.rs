@@ -83,7 +83,8 @@ async fn serve_speaker(path: PathBuf, mut file: SpeakerFile) -> ExitCode {
         match signals.next().await {
             Wish::Stop => break,
             Wish::Reload => match read(&path) {
-                Ok(new) => {
+                Ok(mut new) => {
+                    new.keep_from(&file);
                     list_refused(&path, &new, &inspector);
                     let listening = if new.listen == file.listen {
                         Ok(())
@@ -122,7 +123,8 @@ async fn serve_speaker(path: PathBuf, mut file: SpeakerFile) -> ExitCode {
 fn list_refused(path: &Path, file: &SpeakerFile, inspector: &Inspector) {
     for neighbor in &file.refused {
         for flaw in &neighbor.flaws {
-            tracing::error!(neighbor = neighbor.address, "not started: {}", flaw.in_file(&path.display()));
+            let what = if neighbor.kept { "its old settings stay" } else { "not started" };
+            tracing::error!(neighbor = neighbor.address, "{what}: {}", flaw.in_file(&path.display()));
         }
     }
     inspector.set_refused(file.refused.clone());

@@ -69,7 +69,7 @@ fn show(peers: &[Peer], colours: bool) -> String {
 
 /// What an operator should not forget, or would miss.
 fn notes(peer: &Peer) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> = peer.configuration_error.iter().cloned().collect();
     if peer.graceful_shutdown {
         notes.push(
             "graceful shutdown: routes to and from it are the last choice until it is enabled".to_owned(),
@@ -78,6 +78,20 @@ fn notes(peer: &Peer) -> Vec<String> {
     let stale = &peer.graceful_restart.stale_families;
     if peer.session_state == "established" && !stale.is_empty() {
         notes.push(format!("it has restarted and not said all again yet: {}", stale.join(", ")));
+    }
+    if !peer.missing_families.is_empty() {
+        notes.push(format!("not offered by the neighbor: {}", peer.missing_families.join(", ")));
+    }
+    let nameless = |name: &&String| name.bytes().all(|octet| octet.is_ascii_digit());
+    let nameless: Vec<&str> = peer.ignored_capabilities.iter().filter(nameless).map(String::as_str).collect();
+    if !nameless.is_empty() {
+        notes.push(format!("capabilities that we don't know, ignored: {}", nameless.join(", ")));
+    }
+    let (withdrawn, discarded) = (peer.updates_treated_as_withdraw, peer.attributes_discarded);
+    if withdrawn + discarded > 0 {
+        notes.push(format!(
+            "faulty UPDATEs: {withdrawn} treated as withdrawals, {discarded} attributes discarded"
+        ));
     }
     notes
 }
@@ -179,6 +193,9 @@ mod tests {
                     },
                     family("ipv6", 0),
                 ],
+                missing_families: vec!["ipv6-unicast".into()],
+                ignored_capabilities: vec!["bfd".into(), "240".into()],
+                updates_treated_as_withdraw: 3,
                 ..Peer::default()
             },
             Peer {
@@ -196,6 +213,9 @@ mod tests {
 PEER                 AS  STATE        UPTIME  FAMILY        RECEIVED  ACCEPTED  ADVERTISED
 192.0.2.254       65000  established   1m23s  ipv4/unicast   1000000   1000000           2
                                               ipv6/unicast         0         0           2
+  not offered by the neighbor: ipv6-unicast
+  capabilities that we don't know, ignored: 240
+  faulty UPDATEs: 3 treated as withdrawals, 0 attributes discarded
   ipv4/unicast: 1000000 prefixes, close to the limit of 1200000
 [2001:db8:1111:2222:3333:4444:5555:6666]:1790
                       -  active            -  ipv6/unicast         -         -           -

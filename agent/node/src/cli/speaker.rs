@@ -63,7 +63,8 @@ const EXAMPLE: &str = r#"The file, with everything that this release knows:
           then: accept                # or reject, next
       default: reject
 
-A mistake in a neighbor stops that neighbor only; `peregrine peers` lists it with the reason."#;
+A mistake in a neighbor stops that neighbor only, or leaves it with its old settings when the file is read again;
+`peregrine peers` lists it with the reason."#;
 
 /// The BGP speaker alone, from a file of its own. Stays in the foreground.
 ///

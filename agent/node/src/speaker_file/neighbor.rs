@@ -14,7 +14,7 @@ use bgp_core::session::{AddPath, GracefulRestart, HoldTime, PeerRole, RemoteAsn}
 use bgp_wire::{Asn, Family, FamilySet, Role};
 use ipnet::IpNet;
 
-use super::{asn, later};
+use super::{Whom, asn, later};
 use crate::yaml::{Fields, Item, Mistake, nearest};
 
 /// What a neighbour's entry may refer to.
@@ -37,6 +37,16 @@ pub(super) enum Neighbor {
     Range(IpNet, PeerRange),
 }
 
+impl Neighbor {
+    /// Whom it is about.
+    pub(super) fn whom(&self) -> Whom {
+        match self {
+            Self::Peer(key, _) => Whom::Peer(*key),
+            Self::Range(prefix, _) => Whom::Range(*prefix),
+        }
+    }
+}
+
 /// Read an entry: its address or prefix as written, and what it says. Mistakes go to the flaws of the item.
 pub(super) fn decode(item: &Item<'_>, known: &Known<'_>) -> (String, Option<Neighbor>) {
     let Some(mut fields) = item.fields() else { return (String::new(), None) };
@@ -57,6 +67,11 @@ fn peer(fields: &mut Fields<'_>, address: Option<&Item<'_>>, known: &Known<'_>) 
         // A port has a key of its own.
         item.parse_with(wanted, |text| text.parse().ok().filter(|key: &PeerKey| key.port == BGP_PORT))
     });
+    if let Some(item) = fields.take("limit") {
+        item.flaw(Mistake::Conflict {
+            rule: "limit and address exclude each other: an address is one neighbour",
+        });
+    }
     let port = fields.take("port").and_then(|item| item.number("a port, 1 to 65535", 1..=u16::MAX));
     let passive = fields.take("passive").and_then(|item| item.boolean()).unwrap_or(false);
     let config = PeerConfig { passive, ..config(fields, known) };
@@ -230,6 +245,8 @@ fn password(item: &Item<'_>) -> Option<Secret> {
     match content.and_then(|content| Secret::from_file_content(content).map_err(|error| error.to_string())) {
         Ok(secret) => Some(secret),
         Err(reason) => {
+            // Somebody may have written the password itself.
+            let path = if path.contains('/') { path } else { "(not shown)" };
             item.flaw(Mistake::File { path: path.to_owned(), reason });
             None
         }

@@ -32,7 +32,7 @@ neighbors:
   - address: 192.0.2.2
     asn: 65010
     port: 1790
-    passive: true
+    passive: false
     local-address: 192.0.2.1
     local-asn: { asn: 65100, no-prepend: true, replace-as: true }
     families: [ipv4-unicast, ipv6-unicast]
@@ -76,7 +76,6 @@ fn the_whole_file() {
     assert_eq!(file.refused, []);
     let key: PeerKey = "192.0.2.2:1790".parse().unwrap();
     let mut expected = PeerConfig::new(RemoteAsn::Is(Asn(65010)));
-    expected.passive = true;
     expected.local_address = Some("192.0.2.1".parse().unwrap());
     expected.local_asn = Some(Asn(65100));
     expected.families = FamilySet::UNICAST;
@@ -435,4 +434,143 @@ fn several_paths_and_roles() {
     }
     let inside = flaws("neighbors:\n  - { address: 192.0.2.2, asn: internal, role: peer }\n");
     assert!(inside[0].contains("role and asn exclude each other"), "{inside:?}");
+}
+
+/// The mistakes of neighbours, without where they are.
+fn refused(file: &SpeakerFile) -> Vec<String> {
+    let flaws = file.refused.iter().flat_map(|refused| &refused.flaws);
+    flaws.map(|flaw| flaw.to_string().split_once(": ").unwrap().1.to_owned()).collect()
+}
+
+#[test]
+fn settings_that_contradict_each_other_are_refused_with_both_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let key = dir.path().join("key");
+    std::fs::write(&key, "key").unwrap();
+    let cases = [
+        (
+            "address: 192.0.2.2, asn: 65010, local-address: '2001:db8::1'",
+            "local-address 2001:db8::1 and the neighbour's address 192.0.2.2 are of different IP versions",
+        ),
+        (
+            "address: 192.0.2.2, asn: 65010, passive: true, local-port: 1179",
+            "local-port 1179 and passive contradict each other: a passive neighbour is never connected to",
+        ),
+        (
+            "address: 192.0.2.2, asn: internal, multihop: 64",
+            "multihop 64 and an internal neighbour contradict each other: it may be any number of hops away",
+        ),
+        (
+            "address: 192.0.2.2, asn: 65000, multihop: 64",
+            "multihop 64 and an internal neighbour contradict each other: it may be any number of hops away",
+        ),
+        (
+            "address: 192.0.2.2, asn: 65010, families: [ipv6-unicast], extended-next-hop: true",
+            "extended-next-hop and families contradict each other: none of them has IPv4 prefixes",
+        ),
+        (
+            "address: 192.0.2.2, asn: 65010, hold-time: 30, keepalive: 31",
+            "the keepalive time (31 s) exceeds the hold time (30 s)",
+        ),
+        (
+            "address: 192.0.2.2, asn: 65010, hold-time: 0, keepalive: 30",
+            "the keepalive time (30 s) and a hold time of 0 contradict each other: no keepalives are sent then",
+        ),
+        (
+            "address: 'fe80::1', asn: 65010",
+            "the link-local address fe80::1 and no interface contradict each other: give it a zone, or set device",
+        ),
+        ("address: 192.0.2.1, asn: 65010", "its address and port contradict listen: we are there ourselves"),
+        (
+            "address: 192.0.2.2, asn: 65010, limit: 5",
+            "limit: limit and address exclude each other: an address is one neighbour",
+        ),
+        (
+            "prefix: 192.0.2.0/24, asn: internal, multihop: 64",
+            "multihop 64 and an internal neighbour contradict each other: it may be any number of hops away",
+        ),
+        ("address: 224.0.0.5, asn: 65010", "224.0.0.5 cannot be a neighbour's address"),
+        (
+            "address: 192.0.2.2, asn: 65010, local-address: 255.255.255.255",
+            "255.255.255.255 cannot be a local address",
+        ),
+    ];
+    for (neighbor, reason) in cases {
+        let file = parse(&format!(
+            "listen: ['192.0.2.1:179']\nneighbors:\n- {{ {neighbor} }}\n- {{ address: 192.0.2.9, asn: 65010 }}\n"
+        ));
+        let found: Vec<_> = file.refused[0].flaws.iter().map(ToString::to_string).collect();
+        let at = if reason.starts_with("limit") { "neighbors[0]." } else { "neighbors[0]: " };
+        assert_eq!(found, [format!("line 5: {at}{reason}")], "{neighbor}");
+        assert_eq!(file.peers.len() + file.ranges.len(), 1, "{neighbor}: the other runs");
+    }
+    // What tells a neighbour where it may be, and what is sent to it, go together.
+    let file = parse("neighbors: [{ address: 192.0.2.2, asn: 65010, multihop: 64, ttl-security: 3 }]\n");
+    assert_eq!(refused(&file), [""; 0]);
+}
+
+#[test]
+fn contradictions_of_the_whole_are_mistakes_of_the_whole() {
+    let found = flaws(
+        "listen: ['192.0.2.1:179', '0.0.0.0:179', '[::]:179', '192.0.2.1:179', '0.0.0.0:1179', '192.0.2.1:0']\n\
+         originate:\n- { prefix: 203.0.113.0/24, next-hop: '2001:db8::1' }\n- { prefix: 203.0.113.0/24 }\n\
+         policies:\n  p: { statements: [{ if: { neighbors: [192.0.2.2] }, set: { med: 1 }, then: reject }], default: reject }\n",
+    );
+    assert_eq!(
+        found,
+        [
+            "line 3: listen[1]: this and another entry contradict each other: one of them is every address, at the same port",
+            "line 3: listen[3]: another entry has this address and port",
+            "line 6: originate[1]: this prefix or policy is originated twice",
+        ]
+    );
+    let found = flaws(
+        "originate:\n- { prefix: 203.0.113.0/24, next-hop: '2001:db8::1' }\n\
+         policies:\n  p: { statements: [{ if: { neighbors: [192.0.2.2] }, set: { med: 1 }, then: reject }], default: reject }\n",
+    );
+    assert_eq!(
+        found,
+        [
+            "line 4: originate[0]: 2001:db8::1 cannot be the next hop of this prefix",
+            "line 6: policies.p: policy p, statement 1: it changes a path and then rejects it",
+        ]
+    );
+}
+
+#[test]
+fn a_neighbour_with_a_mistake_stays_as_it_was() {
+    let old = parse(WHOLE);
+    let dir = tempfile::tempdir().unwrap();
+    let nowhere = dir.path().join("nowhere");
+    let broken = WHOLE
+        .replace(
+            "    device: eth0\n",
+            &format!("    device: eth0\n    md5-password-file: {}\n", nowhere.display()),
+        )
+        .replace("limit: 5", "limit: 0")
+        .replace("asn: internal", "asn: internl")
+        .replace("  POLICY:\n", "  OTHER:\n")
+        .replace("import: POLICY", "import: NONE")
+        .replace("prefixes: own", "prefixes: mine")
+        .replace("{ own:", "{ mine:");
+    let mut new = parse(&broken);
+    assert_eq!((new.peers.len(), new.ranges.len(), new.refused.len()), (0, 0, 3));
+    new.keep_from(&old);
+    assert_eq!((&new.peers, &new.ranges), (&old.peers, &old.ranges));
+    assert!(new.refused.iter().all(|refused| refused.kept));
+    // With what they need, so that nothing of it is taken away under them.
+    let kinds: Vec<_> = new.commands_since(Some(&old)).iter().map(|command| format!("{command:?}")).collect();
+    assert!(kinds.len() == 2 && kinds[0].contains("mine") && kinds[1].contains("OTHER"), "{kinds:?}");
+    // Set right, it is told as it is; gone from the file, it is gone.
+    assert_eq!(parse(WHOLE).commands_since(Some(&new)).len(), 2);
+    let mut none = parse("");
+    none.keep_from(&new);
+    assert!(none.peers.is_empty() && none.ranges.is_empty());
+}
+
+#[test]
+fn a_password_in_the_place_of_its_file_is_not_shown() {
+    let file = parse("neighbors: [{ address: 192.0.2.2, asn: 65010, md5-password-file: hunter2 }]\n");
+    let shown = format!("{:?}", refused(&file));
+    assert!(shown.contains("No such file") && !shown.contains("hunter2"), "{shown}");
 }

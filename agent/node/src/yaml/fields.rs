@@ -61,6 +61,11 @@ pub(crate) enum Mistake {
         /// The rule that is broken.
         rule: &'static str,
     },
+    /// Whoever is told this value refuses it.
+    Refused {
+        /// Its words.
+        reason: String,
+    },
     /// A kind of object that nobody knows.
     UnknownKind {
         /// What is here.
@@ -146,7 +151,7 @@ impl fmt::Display for Mistake {
                     None => Ok(()),
                 }
             }
-            Self::Syntax { reason } => f.write_str(reason),
+            Self::Syntax { reason } | Self::Refused { reason } => f.write_str(reason),
             Self::File { path, reason } => write!(f, "\"{}\": {reason}", Shown(path)),
             Self::HostBits { masked } => write!(f, "has host bits set; read as {masked}"),
             Self::Unused => f.write_str("is not used by this release"),

@@ -189,9 +189,14 @@ impl Lab {
     }
 
     pub(crate) async fn speaker(&self) -> Process {
+        self.speaker_at("info").await
+    }
+
+    /// A speaker that logs from this level on.
+    pub(crate) async fn speaker_at(&self, level: &str) -> Process {
         let config = self.path("speaker.yaml");
-        let process =
-            self.start(&["speaker", "--config", config.to_str().unwrap()], "speaker.sock", "speaker.log");
+        let words = ["speaker", "--config", config.to_str().unwrap(), "--log-level", level];
+        let process = self.start(&words, "speaker.sock", "speaker.log");
         until("the speaker answers", || self.try_ask("speaker.sock", &["peers"])).await;
         process
     }

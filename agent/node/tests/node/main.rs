@@ -6,4 +6,5 @@ mod audit;
 mod bad_input;
 mod lab;
 mod road;
+mod secrets;
 mod speaker;

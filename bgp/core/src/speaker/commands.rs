@@ -12,9 +12,7 @@ use super::neighbour::Neighbour;
 use super::policies::Members;
 use super::ribs::for_rib;
 use super::state::{Speaker, for_family};
-use crate::command::{
-    Applied, Audience, Command, Contradiction, Origination, PeerConfig, Policy, Refusal,
-};
+use crate::command::{Applied, Audience, Command, Contradiction, Origination, PeerConfig, Policy, Refusal};
 use crate::outbox::Outbox;
 use crate::peer_key::{PeerIx, PeerKey};
 use crate::policy::PolicyName;

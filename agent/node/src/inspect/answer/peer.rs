@@ -37,6 +37,9 @@ pub(crate) struct Peer {
     /// Why the last session ended, or could not begin, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) last_error: Option<String>,
+    /// What is wrong with its configuration as it was last read, where an older one is in force.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) configuration_error: Option<String>,
     /// How long it has been established.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) uptime_nanoseconds: Option<u64>,
@@ -84,6 +87,24 @@ pub(crate) struct Peer {
     pub(crate) messages_received: u64,
     /// Messages sent.
     pub(crate) messages_sent: u64,
+    /// UPDATEs whose routes were treated as withdrawn, since they were faulty (RFC 7606).
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) updates_treated_as_withdraw: u64,
+    /// Faulty attributes that were dropped from UPDATEs (RFC 7606).
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) attributes_discarded: u64,
+    /// Families that both ends offer, while established.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) agreed_families: Vec<String>,
+    /// Families that we offer and the neighbour doesn't, while established.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) missing_families: Vec<String>,
+    /// Names of the capabilities that both ends offer, while established.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) agreed_capabilities: Vec<String>,
+    /// What the neighbour offers and we make nothing of: names, or numbers where we know none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) ignored_capabilities: Vec<String>,
     /// Capabilities offered.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) local_capabilities: Vec<Capability>,
@@ -234,6 +255,23 @@ pub(crate) struct Capability {
     pub(crate) capabilities: String,
 }
 
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// The names of those of `theirs` that `keep` wants, once each, in their order.
+fn names(theirs: &[Vec<u8>], keep: impl Fn(u8, &[u8]) -> bool) -> Vec<String> {
+    let mut names = Vec::new();
+    for tlv in theirs {
+        let [code, _, value @ ..] = &tlv[..] else { continue };
+        let name = bgp_wire::Capability::name(*code).map_or_else(|| code.to_string(), str::to_owned);
+        if keep(*code, value) && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
 impl From<&PeerStatus> for Peer {
     fn from(status: &PeerStatus) -> Self {
         let up = status.state == State::Established;
@@ -265,6 +303,10 @@ impl From<&PeerStatus> for Peer {
         let capabilities = |list: &[Vec<u8>]| {
             list.iter().map(|tlv| Capability { capabilities: base64(tlv) }).collect::<Vec<_>>()
         };
+        let offered = |code| status.local_capabilities.iter().any(|tlv| tlv.first() == Some(&code));
+        let is_unknown = |code, value: &[u8]| {
+            matches!(bgp_wire::Capability::parse(code, value), bgp_wire::Capability::Unknown { .. })
+        };
         let zone = status.key.zone.map(|zone| format!("%{}", zone.index())).unwrap_or_default();
         Self {
             local_asn: status.local_asn.0,
@@ -277,6 +319,7 @@ impl From<&PeerStatus> for Peer {
             graceful_shutdown: status.graceful_shutdown,
             state_reason: reason,
             last_error: status.last_error.clone(),
+            configuration_error: None,
             uptime_nanoseconds: status.uptime.map(nanoseconds),
             established_transitions: status.established_count,
             families: status.families.iter().map(PeerFamily::from).collect(),
@@ -296,6 +339,20 @@ impl From<&PeerStatus> for Peer {
             local_address: status.local_address.map(|address| address.to_string()),
             messages_received: status.received.total(),
             messages_sent: status.sent.total(),
+            updates_treated_as_withdraw: status.treated_as_withdraw,
+            attributes_discarded: status.attributes_discarded,
+            agreed_families: status.negotiated.iter().map(|family| family.to_string()).collect(),
+            missing_families: status
+                .families
+                .iter()
+                .map(|family| family.family)
+                .filter(|family| up && !status.negotiated.contains(*family))
+                .map(|family| family.to_string())
+                .collect(),
+            agreed_capabilities: names(&status.remote_capabilities, |code, value| {
+                up && offered(code) && !is_unknown(code, value)
+            }),
+            ignored_capabilities: names(&status.remote_capabilities, is_unknown),
             local_capabilities: capabilities(&status.local_capabilities),
             remote_capabilities: capabilities(&status.remote_capabilities),
         }
