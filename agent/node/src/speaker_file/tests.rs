@@ -401,6 +401,10 @@ fn neighbours_that_contradict_one_another_are_refused() {
 #[test]
 fn several_paths_and_roles() {
     let neighbor = |more: &str| format!("neighbors:\n  - {{ address: 192.0.2.2, asn: 65010, {more} }}\n");
+    let refused = |rest: &str| -> Vec<String> {
+        let refused = parse(rest).refused;
+        refused.iter().flat_map(|refused| &refused.flaws).map(ToString::to_string).collect()
+    };
     let key: PeerKey = "192.0.2.2".parse().unwrap();
     let config = |more: &str| parse(&neighbor(more)).peers[&key].clone();
     for (text, receive, send) in [
@@ -429,10 +433,10 @@ fn several_paths_and_roles() {
         ),
         ("role-strict: true", "role-strict: true asks for a role"),
     ] {
-        let found = flaws(&neighbor(text));
+        let found = refused(&neighbor(text));
         assert!(found.len() == 1 && found[0].contains(expected), "{text}: {found:?}");
     }
-    let inside = flaws("neighbors:\n  - { address: 192.0.2.2, asn: internal, role: peer }\n");
+    let inside = refused("neighbors:\n  - { address: 192.0.2.2, asn: internal, role: peer }\n");
     assert!(inside[0].contains("role and asn exclude each other"), "{inside:?}");
 }
 

@@ -365,6 +365,51 @@ fn late_and_slow_members_and_those_who_ask_again_have_it_right_in_the_end() {
 
 // ---- Received ----
 
+/// An UPDATE of 10.0.1.0/24 without an identifier, with an AS path of two.
+fn longer(first: u32, mark: u32) -> Vec<u8> {
+    let mut builder = Builder::new(Origin::Igp);
+    builder.prepend(Asn(65099), 1).prepend(Asn(first), 1).add_communities([Community(mark)]);
+    let mut attrs = Vec::new();
+    bgp_wire::attr::encode(Canonical(&builder.build()), Some([192, 0, 2, 9].into()), true, &mut attrs);
+    let mut out = BytesMut::new();
+    let prefix = Ipv4Prefix::new(0x0a00_0100, 24).unwrap();
+    let mut writer = UpdateWriter::new(&mut out, EncodeOptions::default());
+    writer.announce_v4(&attrs, [(PathId::NONE, prefix)]).unwrap();
+    out.to_vec()
+}
+
+#[test]
+fn what_happens_behind_the_best_path_is_told() {
+    let mut world = world(2);
+    let prefix = nth(1);
+    world.originate(0, prefix, marked(1));
+    world.settle();
+    let marks = |world: &mut World| -> BTreeSet<u32> {
+        world.settle();
+        agreed(world, 4, 3)[&prefix].iter().map(|(_, mark, _)| *mark).collect()
+    };
+    world.inject(1, 3, longer(65020, 2));
+    assert_eq!(marks(&mut world), [1, 2].into());
+    world.inject(1, 3, longer(65020, 3));
+    assert_eq!(marks(&mut world), [1, 3].into());
+    // Unreachable, and reachable again.
+    let hop = [192, 0, 2, 9].into();
+    let gone = crate::rib::NextHopState { reachable: false, ..Default::default() };
+    world.command(3, Command::PutNextHop(hop, gone));
+    assert_eq!(marks(&mut world), [1].into());
+    world.command(3, Command::DeleteNextHop(hop));
+    assert_eq!(marks(&mut world), [1, 3].into());
+    // Import policy lets it in no more, and again.
+    for (import, expected) in [(Policy::Reject, vec![1]), (Policy::Accept, vec![1, 3])] {
+        let config = PeerConfig { import, passive: true, ..world.config(1) };
+        world.command(3, Command::PutPeer(key(1), config));
+        assert_eq!(marks(&mut world), expected.into_iter().collect());
+    }
+    // Its neighbour goes.
+    world.cut(1, 3, true);
+    assert_eq!(marks(&mut world), [1].into());
+}
+
 /// An UPDATE that announces or withdraws paths of one prefix by their identifiers.
 fn update(ids: impl Iterator<Item = u32>, announce: bool) -> Vec<u8> {
     let set = Builder::new(Origin::Igp).prepend(Asn(65010), 1).build();
