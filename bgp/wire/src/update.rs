@@ -12,7 +12,7 @@ use crate::{
     capability::Negotiated,
     error::{AttrFault, AttrProblem, Consequence, Fault, WireError},
     family::Family,
-    nlri::{self, Ipv4Prefix, NlriKey, Prefixes},
+    nlri::{self, Ipv4Prefix, NlriKey, Prefixes, SrPolicy4, SrPolicy6},
 };
 
 /// A received UPDATE.
@@ -192,6 +192,15 @@ impl<'a> UpdateView<'a> {
     #[must_use]
     pub fn mp_announced<K: NlriKey>(&self) -> Prefixes<'a, K> {
         self.reach.map_or(Prefixes::empty(), |reach| reach.prefixes())
+    }
+
+    /// How many NLRIs are passed over for a length that their family does not have (RFC 9830 section 5).
+    #[must_use]
+    pub fn passed_over(&self) -> usize {
+        fn both<K: NlriKey>(view: &UpdateView<'_>) -> usize {
+            view.mp_announced::<K>().passed_over() + view.mp_withdrawn::<K>().passed_over()
+        }
+        both::<SrPolicy4>(self) + both::<SrPolicy6>(self)
     }
 
     /// MP_REACH_NLRI, if its family was agreed.

@@ -64,6 +64,10 @@ impl Speaker {
         up.quiet.heard(now);
         let view = UpdateView::parse(body, &up.negotiated)?;
         shared.stats.updates_in += 1;
+        let passed_over = view.passed_over();
+        if passed_over > 0 {
+            tracing::debug!(peer = %neighbour.key, passed_over, "SR policies of a wrong length are passed over");
+        }
         if let Some(family) = view.end_of_rib() {
             self.end_of_rib(now, peer, family);
             return Ok(());

@@ -62,6 +62,29 @@ impl<K: NlriKey> Prefixes<'_, K> {
     }
 }
 
+impl<K: NlriKey> Prefixes<'_, K> {
+    /// How many things are passed over because they are no keys ([`NlriKey::skip`]).
+    #[must_use]
+    pub fn passed_over(mut self) -> usize {
+        let mut count = 0;
+        loop {
+            let field = match (self.path_ids, self.rest.split_first_chunk::<4>()) {
+                (false, _) => self.rest,
+                (true, Some((_, field))) => field,
+                (true, None) => return count,
+            };
+            self.rest = match (K::split_first(field), K::skip(field)) {
+                (Some((.., rest)), _) => rest,
+                (None, Some(rest)) => {
+                    count += 1;
+                    rest
+                }
+                (None, None) => return count,
+            };
+        }
+    }
+}
+
 impl<K: NlriKey> Iterator for Prefixes<'_, K> {
     type Item = (PathId, K);
 

@@ -148,6 +148,9 @@ fn describe_update(view: &UpdateView<'_>, lines: &mut Vec<String>) {
     if let Some((afi, safi)) = view.foreign() {
         lines.push(format!("ignore {afi}/{safi}"));
     }
+    if view.passed_over() > 0 {
+        lines.push(format!("pass over {}", view.passed_over()));
+    }
     let withdraw = |(id, key)| format!("withdraw {}", prefix(id, key));
     lines.extend(view.withdrawn().map(withdraw));
     lines.extend(view.mp_withdrawn::<Ipv4Prefix>().map(withdraw));
