@@ -296,6 +296,12 @@ impl fmt::Display for Notification {
             // line.
             write!(f, ", \"{}\"", text.escape_debug())?;
         }
+        // RFC 6608 section 4: which message it was.
+        if let (5, &[kind]) = (self.code, &*self.data)
+            && let Some(kind) = MessageType::from_code(kind)
+        {
+            write!(f, ": {kind}")?;
+        }
         // A peer chose how many there are.
         for (place, capability) in self.capabilities().iter().take(8).enumerate() {
             write!(f, "{} {capability}", if place == 0 { ":" } else { "," })?;

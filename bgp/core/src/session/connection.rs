@@ -154,6 +154,13 @@ impl Connection {
             (Phase::Established(_), MessageType::Keepalive) => Step::Alive,
             (Phase::OpenConfirm(_), MessageType::Keepalive) => Step::Confirmed,
             (Phase::Delayed | Phase::OpenSent, MessageType::Open) => self.receive_open(settings, frame.body),
+            // RFC 4271 section 8.2.2 asks for no more than a look at collisions. OpenBGPD 7 says its OPEN twice where a
+            // connection before was closed while it still had one to send, and would take an answer for an error of ours.
+            (Phase::OpenConfirm(agreed), MessageType::Open)
+                if Open::parse(frame.body).is_ok_and(|again| again == agreed.received) =>
+            {
+                Step::Alive
+            }
             (Phase::Established(agreed), MessageType::RouteRefresh) => match RouteRefresh::parse(frame) {
                 Ok(refresh) if agreed.negotiated.route_refresh => Step::Refresh(refresh),
                 // RFC 2918 section 4: ignored where we didn't offer it.

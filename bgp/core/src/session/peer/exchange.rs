@@ -230,8 +230,8 @@ impl Peer {
     fn remember(&mut self, now: Instant, reason: &DownReason) {
         if !matches!(reason, DownReason::Stopped(_)) {
             self.connect_retry_counter = self.connect_retry_counter.saturating_add(1);
-            self.last_error = Some(LastError { at: now, reason: reason.clone() });
         }
+        self.last_error = Some(LastError { at: now, reason: reason.clone() });
     }
 
     pub(super) fn send_keepalive(&mut self, now: Instant, place: Place, out: &mut Outbox<Output>) {

@@ -29,6 +29,7 @@ enum Event {
     TcpConnectionConfirmed,
     TcpConnectionFails,
     BgpOpen,
+    AnotherOpen,
     BgpHeaderErr,
     BgpOpenMsgErr,
     OpenCollisionDump,
@@ -146,8 +147,12 @@ fn rows() -> Vec<Row> {
         row(TcpConnectionFails, "18", "8.1.1 (what leads to Idle leads on to Active by event 7)", [
             ".", ".", "failed > active r", "close, failed > active r", ".", "close, failed > active",
             "close, failed > active r", "close, failed > active r", "close, down > active r"]),
-        // A second OPEN on the same connection is no collision but unexpected.
+        // The same OPEN once more on the same connection is no collision.
         row(BgpOpen, "19; 20 while the DelayOpenTimer runs", "6.8; RFC 6608 4 for the subcode and the data", [
+            ".", ".", ".", "OPEN, KEEPALIVE > open_confirm hk", ".", "OPEN, KEEPALIVE > open_confirm hk",
+            "KEEPALIVE > open_confirm hk", ".", "5/3 01, close, down > idle i"]),
+        // Another OPEN on the same connection is unexpected.
+        row(AnotherOpen, "19; 20 while the DelayOpenTimer runs", "6.8; RFC 6608 4 for the subcode and the data", [
             ".", ".", ".", "OPEN, KEEPALIVE > open_confirm hk", ".", "OPEN, KEEPALIVE > open_confirm hk",
             "KEEPALIVE > open_confirm hk", "5/2 01, close, failed > idle i", "5/3 01, close, down > idle i"]),
         row(BgpHeaderErr, "21", "6.1; 8.1.1 SendNOTIFICATIONwithoutOPEN, DampPeerOscillations", [
@@ -272,6 +277,7 @@ fn apply(bench: &mut Bench, event: Event) {
             None => bench.input(Input::ConnectFailed(ConnectError::TimedOut)),
         },
         Event::BgpOpen => bench.receive(OUT, &open(|_| ())),
+        Event::AnotherOpen => bench.receive(OUT, &open(|open| open.hold_time += 1)),
         Event::BgpHeaderErr => bench.receive(OUT, &[0; 19]),
         Event::BgpOpenMsgErr => bench.receive(OUT, &open(|open| open.router_id = RouterId(0))),
         Event::OpenCollisionDump => {
