@@ -170,6 +170,8 @@ fn config(fields: &mut Fields<'_>, known: &Known<'_>) -> PeerConfig {
             _ => NextHopMode::Default,
         };
     }
+    config.next_hop_v4 = fields.take("next-hop-ipv4").and_then(|item| item.parse("an IPv4 address of ours"));
+    config.next_hop_v6 = fields.take("next-hop-ipv6").and_then(|item| item.parse("an IPv6 address of ours"));
     let own = config.local_asn.unwrap_or(known.asn);
     let external = match config.remote_asn {
         RemoteAsn::Is(asn) => asn != own,

@@ -49,6 +49,8 @@ neighbors:
     ttl-security: 2
     route-reflector-client: false
     next-hop: self
+    next-hop-ipv4: 192.0.2.1
+    next-hop-ipv6: "2001:db8::1"
     allow-own-as: 0
     delay-open: 5
     max-prefixes: { ipv4-unicast: { limit: 1000000, action: reset, restart: 300 }, ipv6-unicast: { limit: 0, action: warn } }
@@ -90,6 +92,8 @@ fn the_whole_file() {
     expected.multihop_ttl = Some(64);
     expected.ttl_security = NonZeroU8::new(2);
     expected.next_hop = NextHopMode::SelfAddress;
+    expected.next_hop_v4 = "192.0.2.1".parse().ok();
+    expected.next_hop_v6 = "2001:db8::1".parse().ok();
     expected.delay_open = Duration::from_secs(5);
     let action = LimitAction::Reset { restart: Some(Duration::from_secs(300)) };
     expected.max_prefixes = BTreeMap::from([
