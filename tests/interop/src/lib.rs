@@ -1,13 +1,18 @@
-//! Interoperation with real BGP daemons, one test file per daemon.
+//! Interoperation with real BGP daemons.
 //!
-//! Each test runs in a network and a mount namespace of its own: `node-a` runs `peregrine agent` with a simulated
+//! `tests/matrix` has the same cells for each of five ([`daemon`], [`samples`]); the other files have what only some can do,
+//! or what the agent does with its routes.
+//!
+//! Each test of the agent runs in a network and a mount namespace of its own: `node-a` runs `peregrine agent` with a simulated
 //! VPP, the other host runs the daemon. Both exchange IPv4 and IPv6 routes, over a session for each family.
 //!
-//! Two tests have no daemon: `field_faults.rs` and `adversary` play the neighbours of a `peregrine speaker` themselves,
+//! Some tests have no daemon: `field_faults.rs`, `adversary` and `reasons.rs` play the neighbours of a `peregrine speaker` themselves,
 //! octet by octet ([`raw`], [`speaker`]).
 
+pub mod daemon;
 pub mod gobgp_api;
 pub mod raw;
+pub mod samples;
 pub mod speaker;
 
 use test_support::lab::{Host, Lab};

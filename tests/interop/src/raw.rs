@@ -3,7 +3,7 @@
 //! It shares no code with the speaker, so that both can't be wrong in the same way. It keeps no timers.
 
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use socket2::{Domain, SockAddr, Socket, Type};
@@ -211,6 +211,15 @@ impl Raw {
                 Ok(Some(_)) | Err(_) => return false,
             }
         }
+    }
+
+    /// Says that nothing more will come, in an orderly way.
+    ///
+    /// # Panics
+    ///
+    /// When the connection is gone already.
+    pub fn finish(&mut self) {
+        self.stream.shutdown(Shutdown::Write).expect("the connection stands");
     }
 
     /// Ends the connection with a reset, as a process does that dies with unread octets.

@@ -1,10 +1,12 @@
 //! BIRD 2 as a neighbour.
 
 use std::fs;
+use std::net::{IpAddr, Ipv4Addr};
 use std::process::Command;
 
 use crate::lab::Host;
 use crate::process::Process;
+use crate::route::{self, Origin, Route, Unknown};
 use crate::wait;
 
 /// A running BIRD with its control socket.
@@ -100,6 +102,16 @@ impl Bird {
         })
     }
 
+    /// Its best path for exactly `prefix`.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or no answer.
+    pub fn route(&self, prefix: &str) -> Result<Route, String> {
+        let answer = self.try_ask(&format!("show route {prefix} primary all"))?;
+        read(&answer).ok_or(answer)
+    }
+
     /// Waits until BIRD holds no route to exactly `prefix`.
     #[track_caller]
     pub fn await_no_route(&self, prefix: &str) {
@@ -147,4 +159,49 @@ impl Bird {
     pub fn process(&self) -> &Process {
         &self.process
     }
+}
+
+/// The attributes of the first path in a detailed listing: lines such as `BGP.med: 77`, or `bgp_med: 77` of BIRD 3.
+fn read(listing: &str) -> Option<Route> {
+    let mut route = Route::new("", IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+    let mut any = false;
+    for line in listing.lines().map(str::trim) {
+        let Some(line) = line.strip_prefix("BGP.").or_else(|| line.strip_prefix("bgp_")) else { continue };
+        let (name, value) = line.split_once(':')?;
+        let value = value.trim();
+        any = true;
+        match name.trim_end_matches(" [t]") {
+            "origin" => route.origin = Origin::from_name(value).ok()?,
+            "as_path" | "path" => route.as_path = route::as_path(value),
+            "next_hop" => route.next_hop = value.split(' ').next()?.parse().ok()?,
+            "med" => route.med = Some(value.parse().ok()?),
+            "local_pref" => route.local_pref = Some(value.parse().ok()?),
+            "atomic_aggr" => route.atomic_aggregate = true,
+            "aggregator" => {
+                let (address, asn) = value.split_once(" AS")?;
+                route.aggregator = Some((asn.parse().ok()?, address.parse().ok()?));
+            }
+            "community" => route.communities = groups(value, ":"),
+            "large_community" => route.large_communities = groups(value, ":"),
+            "ext_community" => {
+                // (rt, 65001, 100)
+                let communities = groups(value, ":");
+                let words = communities.iter().filter_map(|community| community.split_once(':'));
+                let name = |kind: &str| if kind == "ro" { "soo".to_owned() } else { kind.to_owned() };
+                route.ext_communities = words.map(|(kind, rest)| format!("{} {rest}", name(kind))).collect();
+            }
+            code => {
+                // It does not tell whether it is partial.
+                let code = u8::from_str_radix(code.split(' ').next()?, 16).ok()?;
+                route.unknown.push(Unknown { code, partial: false, value: route::hex(value) });
+            }
+        }
+    }
+    any.then_some(route)
+}
+
+/// `(a, b) (c, d)` with something else between the parts.
+fn groups(text: &str, between: &str) -> Vec<String> {
+    let groups = text.split('(').skip(1).filter_map(|group| group.split_once(')'));
+    groups.map(|(group, _)| group.split(',').map(str::trim).collect::<Vec<_>>().join(between)).collect()
 }

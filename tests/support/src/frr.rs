@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::lab::Host;
 use crate::process::Process;
+use crate::route::{self, Origin, Route};
 use crate::wait;
 
 /// A running bgpd with its vty socket.
@@ -61,6 +62,40 @@ impl Frr {
         serde_json::from_str(&text).map_err(|error| format!("{error}: {text}"))
     }
 
+    /// A vtysh command whose answer is of no interest.
+    ///
+    /// # Panics
+    ///
+    /// When it fails.
+    #[track_caller]
+    pub fn tell(&self, command: &str) {
+        self.run(&["-c", command]);
+    }
+
+    /// Commands of `configure terminal`, one inside the other.
+    ///
+    /// # Panics
+    ///
+    /// When one fails.
+    #[track_caller]
+    pub fn configure(&self, commands: &[&str]) {
+        let commands = commands.iter().flat_map(|command| ["-c", command]);
+        self.run(&["-c", "configure terminal"].into_iter().chain(commands).collect::<Vec<_>>());
+    }
+
+    #[track_caller]
+    fn run(&self, words: &[&str]) {
+        let output = Command::new("vtysh")
+            .arg("--vty_socket")
+            .arg(self.host.dir())
+            .args(["-d", "bgpd"])
+            .args(words)
+            .output()
+            .expect("vtysh comes with bgpd");
+        let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && !text.contains('%'), "vtysh {words:?}: {text}");
+    }
+
     /// Waits until the session with `neighbor` is Established.
     #[track_caller]
     pub fn await_established(&self, neighbor: &str) {
@@ -85,6 +120,20 @@ impl Frr {
         })
     }
 
+    /// Its best path for exactly `prefix`. It shows no attribute that it does not know.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or no answer.
+    pub fn route(&self, prefix: &str) -> Result<Route, String> {
+        let family = if prefix.contains(':') { "ipv6" } else { "ipv4" };
+        let answer = self.ask(&format!("show bgp {family} unicast {prefix} json"))?;
+        let mut paths = answer["paths"].as_array().into_iter().flatten();
+        let best = paths.find(|path| path["bestpath"]["overall"] == true && answer["prefix"] == prefix);
+        let path = best.ok_or_else(|| answer.to_string())?;
+        read(path).ok_or_else(|| path.to_string())
+    }
+
     /// Waits until FRR holds no path for `prefix`.
     #[track_caller]
     pub fn await_no_route(&self, family: &str, prefix: &str) {
@@ -99,4 +148,37 @@ impl Frr {
     pub fn kill(&mut self) {
         self.process.kill();
     }
+
+    /// The process, for its log and its figures.
+    #[must_use]
+    pub fn process(&self) -> &Process {
+        &self.process
+    }
+}
+
+fn read(path: &Value) -> Option<Route> {
+    let number = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok());
+    let words = |value: &Value| -> Vec<String> {
+        value["string"].as_str().unwrap_or_default().split_whitespace().map(str::to_owned).collect()
+    };
+    let mut hops = path["nexthops"].as_array()?.iter();
+    let hop = hops.find(|hop| hop["scope"] != "link-local")?["ip"].as_str()?.parse().ok()?;
+    let mut route = Route::new(&route::as_path(path["aspath"]["string"].as_str()?), hop);
+    if route.as_path == "Local" {
+        route.as_path.clear();
+    }
+    route.origin = Origin::from_name(path["origin"].as_str()?).ok()?;
+    route.med = number(&path["metric"]);
+    route.local_pref = number(&path["locPrf"]);
+    route.atomic_aggregate = path["atomicAggregate"] == true;
+    if let Some(asn) = number(&path["aggregatorAs"]) {
+        route.aggregator = Some((asn, path["aggregatorId"].as_str()?.parse().ok()?));
+    }
+    route.communities = words(&path["community"]);
+    route.large_communities = words(&path["largeCommunity"]);
+    route.ext_communities = words(&path["extendedCommunity"])
+        .iter()
+        .map(|community| community.replace("RT:", "rt ").replace("SoO:", "soo "))
+        .collect();
+    Some(route)
 }

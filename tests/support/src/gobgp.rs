@@ -3,6 +3,7 @@
 //! Its gRPC API is on a Unix socket, which a test reaches whatever namespace it is in.
 
 use std::fs;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -10,6 +11,7 @@ use serde_json::Value;
 
 use crate::lab::Host;
 use crate::process::Process;
+use crate::route::{self, Origin, Route, Unknown};
 use crate::wait;
 
 /// A running gobgpd with its API socket.
@@ -155,6 +157,17 @@ impl Gobgp {
         })
     }
 
+    /// Its best path for exactly `prefix`.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or no answer.
+    pub fn route(&self, prefix: &str) -> Result<Route, String> {
+        let paths = self.paths(if prefix.contains(':') { "ipv6" } else { "ipv4" }, prefix)?;
+        let best = paths.iter().find(|path| path["best"] == true).ok_or_else(|| format!("{paths:?}"))?;
+        read(best).ok_or_else(|| best.to_string())
+    }
+
     /// Waits until GoBGP holds no path for `prefix`.
     #[track_caller]
     pub fn await_no_route(&self, family: &str, prefix: &str) {
@@ -173,5 +186,71 @@ impl Gobgp {
     #[must_use]
     pub fn process(&self) -> &Process {
         &self.process
+    }
+}
+
+fn read(path: &Value) -> Option<Route> {
+    let number = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok());
+    let mut route = Route::new("", IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+    for attribute in path["attrs"].as_array()? {
+        let value = &attribute["value"];
+        let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+        match attribute["type"].as_u64()? {
+            1 => route.origin = Origin::from_code(value.as_u64()?.try_into().ok()?)?,
+            2 => {
+                let segments = list(&attribute["as_paths"]);
+                let words = segments.iter().map(|segment| {
+                    let asns: Vec<String> = list(&segment["asns"]).iter().map(ToString::to_string).collect();
+                    if segment["segment_type"] == 1 {
+                        format!("{{{}}}", asns.join(","))
+                    } else {
+                        asns.join(" ")
+                    }
+                });
+                route.as_path = words.collect::<Vec<_>>().join(" ");
+            }
+            3 | 14 => route.next_hop = attribute["nexthop"].as_str()?.parse().ok()?,
+            4 => route.med = number(&attribute["metric"]),
+            5 => route.local_pref = number(value),
+            6 => route.atomic_aggregate = true,
+            7 => {
+                route.aggregator =
+                    Some((number(&attribute["as"])?, attribute["address"].as_str()?.parse().ok()?));
+            }
+            8 => {
+                let communities = list(&attribute["communities"]);
+                let pair = |number: u64| format!("{}:{}", number >> 16, number & 0xffff);
+                route.communities = communities.iter().filter_map(Value::as_u64).map(pair).collect();
+            }
+            16 => {
+                for community in list(value) {
+                    let kind = if community["subtype"] == 3 { "soo" } else { "rt" };
+                    route.ext_communities.push(format!("{kind} {}", plain(community["value"].as_str()?)));
+                }
+            }
+            32 => {
+                let triple = |c: &Value| format!("{}:{}:{}", c["ASN"], c["LocalData1"], c["LocalData2"]);
+                route.large_communities = list(value).iter().map(triple).collect();
+            }
+            code => {
+                let flags = attribute["flags"].as_u64()?;
+                let value = route::base64(value.as_str()?);
+                route.unknown.push(Unknown {
+                    code: code.try_into().ok()?,
+                    partial: flags & 0x20 != 0,
+                    value,
+                });
+            }
+        }
+    }
+    Some(route)
+}
+
+/// A community with its AS number as one number: it writes those of 4 octets as `64086.59905`.
+fn plain(community: &str) -> String {
+    let (global, local) = community.split_once(':').unwrap_or((community, ""));
+    match global.split('.').map(str::parse).collect::<Result<Vec<u32>, _>>().as_deref() {
+        Ok([high, low]) => format!("{}:{local}", high << 16 | low),
+        _ => community.to_owned(),
     }
 }

@@ -7,17 +7,20 @@
 //! - [`lab`]: network and mount namespaces, hosts on one link
 //! - [`process`]: a child process with its log
 //! - [`programs`]: where daemons and our own binary are; what was skipped and why
-//! - [`bird`], [`frr`], [`gobgp`]: the real neighbours
+//! - [`bird`], [`frr`], [`gobgp`], [`openbgpd`], [`exabgp`]: the real neighbours
+//! - [`route`]: what any of them holds, in terms that compare
 //! - [`peregrine`]: our own binary, its manifests and its answers
 //! - [`speaker`]: our own binary as a speaker alone
 
 pub mod bird;
+pub mod exabgp;
 pub mod frr;
 pub mod gobgp;
 pub mod lab;
+pub mod openbgpd;
 pub mod peregrine;
-
 pub mod process;
 pub mod programs;
+pub mod route;
 pub mod speaker;
 pub mod wait;

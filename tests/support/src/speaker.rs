@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::lab::Host;
 use crate::peregrine::query;
 use crate::process::Process;
+use crate::route::Route;
 use crate::{programs, wait};
 
 /// A running speaker.
@@ -102,6 +103,40 @@ impl Speaker {
     #[track_caller]
     pub fn await_established(&self, address: &str) -> Value {
         self.await_peer(address, "is established", |peer| peer["session-state"] == "established")
+    }
+
+    /// The attributes of the path for `prefix` that the neighbour at `address` announces, from their octets. `family` as
+    /// the command takes it.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or no answer.
+    pub fn heard(&self, address: &str, family: &str, prefix: &str) -> Result<Route, String> {
+        let routes = self.try_ask(&["routes", "adj-rib-in", family, prefix, "--neighbor", address])?;
+        let attributes =
+            routes[0]["paths"][0]["path-attributes"].as_array().ok_or_else(|| routes.to_string())?;
+        let octets: Vec<Vec<u8>> = attributes
+            .iter()
+            .filter_map(|attribute| attribute["base64"].as_str())
+            .map(crate::route::base64)
+            .collect();
+        Route::from_attributes(octets.iter().map(Vec::as_slice))
+    }
+
+    /// SIGKILL.
+    pub fn kill(&mut self) {
+        self.process.kill();
+    }
+
+    /// Stops it in an orderly way.
+    ///
+    /// # Panics
+    ///
+    /// When it does not end well.
+    #[track_caller]
+    pub fn terminate(&mut self) {
+        let status = self.process.terminate();
+        assert!(status.success(), "{status}: {}", self.process.log());
     }
 
     /// Waits until `prefix` is in our Loc-RIB and returns the route. `family` as the command takes it.
