@@ -1,5 +1,5 @@
 //! Several paths of a prefix on one session (RFC 7911), with BIRD 2: IPv4 prefixes over IPv4 and IPv6 prefixes over IPv6,
-//! both directions, with changes and withdrawals.
+//! both directions, with changes and withdrawals. FRR, which offers to receive them without being asked, hears ours too.
 //!
 //! Three BIRDs each announce a path of one prefix. A fourth, `tor`, with whom several paths were agreed on, hears of them
 //! from us, and sends us several of another prefix itself.
@@ -9,8 +9,9 @@ use std::collections::BTreeSet;
 use interop::{OUR_IPV4, OUR_IPV6, PEER_IPV4, PEER_IPV6};
 use serde_json::Value;
 use test_support::bird::Bird;
+use test_support::frr::Frr;
 use test_support::lab::{Host, Lab};
-use test_support::programs::{BIRD, IP, available};
+use test_support::programs::{BIRD, FRR, IP, available};
 use test_support::speaker::Speaker;
 use test_support::wait;
 
@@ -275,4 +276,57 @@ fn who_only_sends_or_only_receives() {
             });
         });
     }
+}
+
+/// Waits until FRR holds just these AS paths of what is passed on; gives the identifiers under which they came.
+#[track_caller]
+fn await_in_frr(frr: &Frr, wanted: &[&str]) -> Vec<u64> {
+    let wanted: BTreeSet<String> = wanted.iter().map(|asn| format!("65010 {asn}")).collect();
+    wait::until(&format!("FRR holds {wanted:?}"), || {
+        let answer = frr.ask(&format!("show bgp ipv4 unicast {} json", IPV4.passed_on))?;
+        let paths: Vec<&Value> = answer["paths"].as_array().into_iter().flatten().collect();
+        let held = paths.iter().filter_map(|path| path["aspath"]["string"].as_str().map(str::to_owned));
+        let same = paths.len() == wanted.len() && held.collect::<BTreeSet<_>>() == wanted;
+        if !same {
+            return Err(answer.to_string());
+        }
+        let ids = paths.iter().map(|path| path["addpath"]["rxId"].as_u64().or(path["addpathRxId"].as_u64()));
+        Ok(ids.flatten().collect())
+    })
+}
+
+#[test]
+fn frr_hears_several_paths() {
+    if !available("interop frr add-path", &[FRR, BIRD, IP]) {
+        return;
+    }
+    Lab::run(|lab| {
+        let (ours, theirs) = IPV4.hosts(lab);
+        let frr = Frr::start(
+            &theirs,
+            &format!(
+                "log stdout informational\nrouter bgp 65001\n bgp router-id {PEER_IPV4}\n no bgp ebgp-requires-policy\n \
+                 timers bgp 3 9\n neighbor {OUR_IPV4} remote-as 65010\n neighbor {OUR_IPV4} timers connect 1\n"
+            ),
+        );
+        let others = IPV4.others(lab);
+        let sut = Speaker::start(&ours, &IPV4.speaker("{ receive: true, send: 2 }"));
+        frr.await_established(OUR_IPV4);
+        let peer = sut.await_established(IPV4.sut);
+        assert_eq!(peer["families"][0]["add-path"]["send"], 2, "{peer}");
+        let ids = await_in_frr(&frr, &["65011", "65012"]);
+        assert!(ids.is_empty() || ids.len() == 2 && ids[0] != ids[1], "{ids:?}");
+        let _ = others[0].ask("disable own");
+        await_in_frr(&frr, &["65012", "65013"]);
+        let _ = others[0].ask("enable own");
+        await_in_frr(&frr, &["65011", "65012"]);
+        for (other, left) in [(2, vec!["65011", "65012"]), (1, vec!["65011"])] {
+            let _ = others[other].ask("disable own");
+            await_in_frr(&frr, &left);
+        }
+        let _ = others[0].ask("disable own");
+        frr.await_no_route("ipv4", IPV4.passed_on);
+        let peer = sut.await_established(IPV4.sut);
+        assert_eq!(peer["established-transitions"], 1, "{peer}");
+    });
 }
