@@ -55,7 +55,7 @@ enum Action {
 
 #[derive(Debug, Args)]
 struct Whom {
-    /// The neighbor by address, as in 192.0.2.2 or fe80::1%2; with its port, as in 192.0.2.2:1790 or [2001:db8::1]:1790,
+    /// The neighbor by address, as in 192.0.2.2 or fe80::1%2; with its port, as in 192.0.2.2:1790 (IPv6 in brackets),
     /// where several are at one address. Or all: every neighbor. Only root and the user of the running process may do this.
     #[arg(value_name = "PEER|all")]
     peer: String,
