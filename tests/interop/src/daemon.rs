@@ -339,6 +339,33 @@ impl Daemon {
         }
     }
 
+    /// How many times `neighbour` has asked for a family again.
+    ///
+    /// # Errors
+    ///
+    /// What it answers instead.
+    pub fn asked(&self, neighbour: &str) -> Result<u64, String> {
+        match &self.running {
+            Running::Bird(bird) => Ok(bird.process().log().matches("Got ROUTE-REFRESH").count() as u64),
+            Running::Frr(frr) => {
+                let answer = frr.ask(&format!("show bgp neighbors {neighbour} json"))?;
+                let count = answer[neighbour]["messageStats"]["routeRefreshRecv"].as_u64();
+                count.ok_or_else(|| answer.to_string())
+            }
+            Running::Gobgp(gobgp) => {
+                let answer = gobgp.ask(&["neighbor", neighbour])?;
+                // It leaves out what is 0.
+                Ok(answer["state"]["messages"]["received"]["refresh"].as_u64().unwrap_or(0))
+            }
+            Running::Openbgpd(openbgpd) => {
+                let answer = openbgpd.neighbor(neighbour)?;
+                let count = answer["stats"]["message"]["received"]["route_refresh"].as_u64();
+                count.ok_or_else(|| answer.to_string())
+            }
+            Running::Exabgp(exabgp) => Ok(exabgp.refreshes() as u64),
+        }
+    }
+
     /// How many announcements `neighbour` has made in its session so far.
     ///
     /// # Errors

@@ -187,8 +187,10 @@ fn f10_f11_odd_capabilities() {
     }
     Lab::run(|lab| {
         let lasts = [101, 102, 103, 104];
-        let file =
-            lasts.iter().fold("neighbors:\n".to_owned(), |file, last| file + &neighbour(*last, ASN, ""));
+        let file = lasts.iter().fold("neighbors:\n".to_owned(), |file, last| {
+            let more = if *last == 104 { ", add-path: { receive: true }" } else { "" };
+            file + &neighbour(*last, ASN, more)
+        });
         let speaker = Speaker::start(lab, lasts, &file);
         // Capability 75 with an inner length of 0, without anything, and with an inner length beyond its end.
         for (last, software) in [(101, "02034b0100"), (102, "02024b00"), (103, "02044b02ff41")] {
@@ -201,10 +203,12 @@ fn f10_f11_odd_capabilities() {
             raw.establish(&raw::message(1, &body));
             speaker.await_state(last, "established");
         }
-        // Add-Path is not agreed, as this speaker doesn't offer it: the octets are prefixes, 0.0.0.0/0 three times and
-        // one of length 2 without its octet.
         let mut raw = Raw::connect(peer(104), socket());
-        raw.establish(&hex("ffffffffffffffffffffffffffffffff00390104fdfc005ac00002141c0206010400010001020202000206 41040000fdfc0206450400010103"));
+        raw.establish(&hex("ffffffffffffffffffffffffffffffff00390104fdfc005ac00002141c020601040001000102020200020641040000fdfc0206450400010103"));
+        // Without its fault it is read: an identifier of four octets, then a prefix.
+        raw.say(&hex("ffffffffffffffffffffffffffffffff003b02000000144001010040020602010000fdfc400304c00002140000000118cb00710000000118c63364"));
+        speaker.await_heard(104, FAULTY);
+        speaker.await_heard(104, OTHER);
         raw.say(&hex("ffffffffffffffffffffffffffffffff003702000000144001010040020602010000fdfc400304c00002140000000118cb007100000002"));
         assert_eq!(raw.farewell(), Some((3, 10, vec![])));
     });

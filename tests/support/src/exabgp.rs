@@ -75,6 +75,14 @@ impl Exabgp {
         self.events_text().lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
+    /// How often a neighbour has asked for a family again. (Its line about that is no JSON.)
+    #[must_use]
+    pub fn refreshes(&self) -> usize {
+        let text = self.events_text();
+        let asked = |line: &&str| line.contains("\"type\": \"refresh\"") && line.contains("\"receive\"");
+        text.lines().filter(asked).count()
+    }
+
     /// Gives it a command of its API, such as `announce route 203.0.113.0/24 next-hop self`.
     ///
     /// # Panics

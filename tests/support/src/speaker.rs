@@ -79,6 +79,18 @@ impl Speaker {
         query(&self.host, &self.socket(), words)
     }
 
+    /// Has `peregrine` tell it to do something.
+    ///
+    /// # Panics
+    ///
+    /// When it refuses.
+    #[track_caller]
+    pub fn tell(&self, words: &[&str]) {
+        let (binary, socket) = (programs::peregrine(), self.socket());
+        let (binary, socket) = (binary.to_string_lossy(), socket.to_string_lossy());
+        self.host.succeed(&[&[&*binary], words, &["--socket", &*socket]].concat());
+    }
+
     /// What is told of the neighbour at `address`.
     ///
     /// # Errors

@@ -6,7 +6,9 @@ use super::Settings;
 use crate::{PEER_IPV4, PEER_ROUTE4, PEER_ROUTE6};
 
 pub(super) fn config(settings: &Settings) -> String {
-    let mut config = format!("log stderr all;\nrouter id {PEER_IPV4};\nprotocol device {{ }}\n");
+    let mut config = format!(
+        "log stderr all;\ndebug protocols {{ events, packets }};\nrouter id {PEER_IPV4};\nprotocol device {{ }}\n"
+    );
     if settings.originates {
         config += &format!(
             "protocol static s4 {{ ipv4; route {PEER_ROUTE4} blackhole; }}\n\

@@ -33,23 +33,32 @@ macro_rules! cells {
 cells! {
     bird Bird:
         session::over_ipv4 session::over_ipv6 session::both_families_over_one session::md5
-        exchange::exchange_ebgp exchange::exchange_ibgp exchange::withdrawal refresh::refresh end::hold_time end::notification
-        end::ttl_security refresh::enhanced_refresh restart::they_restart restart::restart_time restart::we_restart
-        old_as::two_octet_as;
+        exchange::exchange_ebgp exchange::exchange_ibgp exchange::withdrawal
+        refresh::our_refresh refresh::refresh refresh::enhanced_refresh
+        restart::they_restart restart::restart_time restart::we_restart
+        end::hold_time end::notification end::ttl_security old_as::two_octet_as;
     frr Frr:
         session::over_ipv4 session::over_ipv6 session::both_families_over_one session::md5
-        exchange::exchange_ebgp exchange::exchange_ibgp exchange::withdrawal refresh::refresh end::hold_time end::notification
-        end::ttl_security refresh::enhanced_refresh restart::they_restart restart::restart_time restart::we_restart;
+        exchange::exchange_ebgp exchange::exchange_ibgp exchange::withdrawal
+        refresh::our_refresh refresh::refresh refresh::enhanced_refresh
+        restart::they_restart restart::restart_time restart::we_restart
+        end::hold_time end::notification end::ttl_security;
     gobgp Gobgp:
         session::over_ipv4 session::over_ipv6 session::both_families_over_one session::md5
-        exchange::exchange_ebgp exchange::exchange_ibgp exchange::withdrawal end::hold_time end::notification
-        end::ttl_security restart::they_restart restart::restart_time restart::we_restart;
+        exchange::exchange_ebgp exchange::exchange_ibgp exchange::withdrawal
+        refresh::our_refresh
+        restart::they_restart restart::restart_time restart::we_restart
+        end::hold_time end::notification end::ttl_security;
     openbgpd Openbgpd:
         session::over_ipv4 session::over_ipv6 session::both_families_over_one session::md5
-        exchange::exchange_ebgp exchange::exchange_ibgp exchange::withdrawal refresh::refresh end::hold_time end::notification
-        end::ttl_security refresh::enhanced_refresh restart::we_restart old_as::two_octet_as;
+        exchange::exchange_ebgp exchange::exchange_ibgp exchange::withdrawal
+        refresh::our_refresh refresh::refresh refresh::enhanced_refresh
+        restart::we_restart
+        end::hold_time end::notification end::ttl_security old_as::two_octet_as;
     exabgp Exabgp:
         session::over_ipv4 session::over_ipv6 session::both_families_over_one session::md5
-        exchange::exchange_ebgp exchange::exchange_ibgp exchange::withdrawal refresh::refresh end::hold_time end::notification
-        end::ttl_security restart::they_restart restart::restart_time old_as::two_octet_as;
+        exchange::exchange_ebgp exchange::exchange_ibgp exchange::withdrawal
+        refresh::refresh
+        restart::they_restart restart::restart_time
+        end::hold_time end::notification end::ttl_security old_as::two_octet_as;
 }

@@ -1,4 +1,4 @@
-//! Route refresh: asked for everything again, we say it again, and the session stays.
+//! Route refresh: asked for everything again, we say it again; we ask for everything again, and lose nothing. The session stays.
 
 use interop::daemon::{Daemon, Kind};
 use interop::{OUR_IPV4, OUR_IPV6, PEER_IPV4, PEER_IPV6};
@@ -18,6 +18,27 @@ pub(crate) fn refresh(lab: &Lab, kind: Kind) {
 /// RFC 7313: what we say again stands between two marks.
 pub(crate) fn enhanced_refresh(lab: &Lab, kind: Kind) {
     asked_again(lab, kind, true);
+}
+
+/// We ask, by `peregrine clear --soft in`, and hold what we held.
+pub(crate) fn our_refresh(lab: &Lab, kind: Kind) {
+    let pair = Pair::new(lab);
+    let daemon = Daemon::start(kind, &pair.theirs, settings(kind));
+    let speaker = Speaker::start(&pair.ours, &file(kind.asn(), ""));
+    both_established(&daemon, &speaker);
+    own_routes(&daemon, &speaker, true);
+    for (here, there) in [(OUR_IPV4, PEER_IPV4), (OUR_IPV6, PEER_IPV6)] {
+        let before = daemon.asked(here).expect("it counts requests");
+        speaker.tell(&["clear", there, "--soft", "in"]);
+        wait::until(&format!("{} is asked over {here}", kind.name()), || {
+            let now = daemon.asked(here)?;
+            if now > before { Ok(()) } else { Err(format!("{before}, {now}")) }
+        });
+    }
+    own_routes(&daemon, &speaker, true);
+    for address in [PEER_IPV4, PEER_IPV6] {
+        assert_eq!(speaker.await_established(address)["established-transitions"], 1);
+    }
 }
 
 /// Whether a neighbour has offered a capability.
