@@ -167,6 +167,9 @@ pub struct PeerConfig {
     /// How many prefixes the neighbour may announce in a family, before import policy. *Live*: what is too much under a
     /// lower limit is dealt with at once, what was discarded is asked for again under a higher one.
     pub max_prefixes: BTreeMap<Family, PrefixLimit>,
+    /// How many prefixes the neighbour is told of in a family at the most; with ADD-PATH, how many paths. Others are held
+    /// back until there is room. *Refresh.*
+    pub max_prefixes_out: BTreeMap<Family, u32>,
     /// What happens to routes on the way in. *Refresh.*
     pub import: Policy,
     /// What happens to routes on the way out. *Refresh.*
@@ -213,6 +216,7 @@ impl PeerConfig {
             ttl_security: None,
             password: None,
             max_prefixes: BTreeMap::new(),
+            max_prefixes_out: BTreeMap::new(),
             import: Policy::Accept,
             export: Policy::Accept,
             next_hop: NextHopMode::Default,

@@ -121,6 +121,25 @@ pub struct FamilyStatus {
     pub end_of_rib_sent: bool,
     /// How the neighbour stands to its prefix limit, where it has one.
     pub limit: Option<LimitStatus>,
+    /// How many prefixes it is told of at the most, where there is such a limit.
+    pub limit_out: Option<u32>,
+    /// Others are held back because of that.
+    pub holds_back: bool,
+}
+
+impl FamilyStatus {
+    /// What a person should know of the limits of the family, if anything.
+    #[must_use]
+    pub fn condition(&self) -> Option<String> {
+        let limit = self.limit.and_then(|limit| limit.condition());
+        let out = self.limit_out.filter(|_| self.holds_back);
+        let out =
+            out.map(|limit| format!("no more than {limit} prefixes are announced, others are held back"));
+        match (limit, out) {
+            (Some(limit), Some(out)) => Some(format!("{limit}; {out}")),
+            (limit, out) => limit.or(out),
+        }
+    }
 }
 
 /// How long a neighbour is kept in Idle.

@@ -111,6 +111,9 @@ fn neighbour_lines() -> Vec<Line<PeerConfig>> {
         multihop_ttl: |config| config.multihop_ttl = Some(2),
         ttl_security: |config| config.ttl_security = NonZeroU8::new(1),
         password: |config| config.password = Some(Secret::new(b"key".to_vec()).unwrap()),
+        max_prefixes_out: |config| {
+            config.max_prefixes_out.insert(Family::Ipv4Unicast, 1);
+        },
         import: |config| config.import = Policy::Reject,
         export: |config| config.export = Policy::Reject,
         next_hop: |config| config.next_hop = NextHopMode::Keep,

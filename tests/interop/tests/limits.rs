@@ -28,14 +28,14 @@ fn limit(action: &str) -> String {
     format!("max-prefixes: {{ ipv4-unicast: {{ limit: 10, {action} }} }}")
 }
 
-/// BIRD with eight prefixes of `base` and seven of `more`, which is switched off at first.
+/// BIRD with eight prefixes of `few` and seven of `extra`, which is switched off at first.
 fn bird(channel: &str) -> String {
     let routes = |second: u8, count: u8| -> String {
         (0..count).map(|n| format!("route 10.{second}.{n}.0/24 blackhole; ")).collect()
     };
     format!(
         "log stderr all;\nrouter id {PEER_IPV4};\nprotocol device {{ }}\n\
-         protocol static base {{ ipv4; {} }}\nprotocol static more {{ disabled; ipv4; {} }}\n\
+         protocol static few {{ ipv4; {} }}\nprotocol static extra {{ disabled; ipv4; {} }}\n\
          protocol bgp sut {{ local {PEER_IPV4} as {BIRD_ASN}; neighbor {OUR_IPV4} as 65010; connect delay time 1;\n\
          \x20 connect retry time 1; error wait time 1, 2; error forget time 1;\n\
          \x20 ipv4 {{ import all; export where source = RTS_STATIC; {channel} }}; }}\n",
@@ -63,12 +63,12 @@ fn a_warning_is_logged_and_shown_and_nothing_else_happens() {
         let sut = Speaker::start(&ours, &file(&limit("action: warn"), 0));
         let peer = sut.await_peer(PEER_IPV4, "has eight prefixes", |peer| received(peer) == 8);
         assert_eq!(condition(&peer), "8 prefixes, close to the limit of 10");
-        let _ = bird.ask("enable more");
+        let _ = bird.ask("enable extra");
         let peer = sut.await_peer(PEER_IPV4, "has fifteen prefixes", |peer| received(peer) == 15);
         assert_eq!(condition(&peer), "15 prefixes, more than the limit of 10");
         assert_eq!(peer["families"][0]["prefix-limit"]["limit"], 10);
         assert_eq!(peer["families"][0]["prefix-limit"]["action"], "warn");
-        let _ = bird.ask("disable more");
+        let _ = bird.ask("disable extra");
         let peer = sut.await_peer(PEER_IPV4, "has eight prefixes again", |peer| received(peer) == 8);
         assert_eq!(peer["established-transitions"], 1, "{peer}");
         for line in ["close to the prefix limit", "more prefixes than the limit"] {
@@ -87,13 +87,13 @@ fn what_is_beyond_the_limit_is_discarded_and_fetched_when_there_is_room() {
         let bird = Bird::start(&theirs, &bird(""));
         let sut = Speaker::start(&ours, &file(&limit("action: discard"), 0));
         sut.await_peer(PEER_IPV4, "has eight prefixes", |peer| received(peer) == 8);
-        let _ = bird.ask("enable more");
+        let _ = bird.ask("enable extra");
         let peer = sut.await_peer(PEER_IPV4, "lacks five", |peer| {
             peer["families"][0]["prefix-limit"]["discarded"] == 5
         });
         assert_eq!((received(&peer), &peer["session-state"]), (10, &Value::from("established")));
         assert_eq!(condition(&peer), "5 announcements beyond the limit of 10 prefixes were not kept");
-        let _ = bird.ask("disable base");
+        let _ = bird.ask("disable few");
         let peer = sut.await_peer(PEER_IPV4, "has the other seven", |peer| {
             received(peer) == 7 && peer["families"][0]["prefix-limit"]["discarded"] == 0
         });
@@ -114,7 +114,7 @@ fn a_reset_tells_bird_and_ends_after_its_time() {
         let bird = Bird::start(&theirs, &bird(""));
         let sut = Speaker::start(&ours, &file(&limit("action: reset, restart: 3"), 0));
         sut.await_peer(PEER_IPV4, "has eight prefixes", |peer| received(peer) == 8);
-        let _ = bird.ask("enable more");
+        let _ = bird.ask("enable extra");
         let peer = sut.await_peer(PEER_IPV4, "is idle", |peer| peer["session-state"] == "idle");
         let reason = peer["state-reason"].as_str().unwrap_or_default();
         let expected = "more than 10 prefixes of ipv4-unicast; sent Cease: Maximum Number of Prefixes Reached (6/1); kept idle for";
@@ -128,7 +128,7 @@ fn a_reset_tells_bird_and_ends_after_its_time() {
                 Err(protocol + &log)
             }
         });
-        let _ = bird.ask("disable more");
+        let _ = bird.ask("disable extra");
         let peer = sut.await_peer(PEER_IPV4, "is up again with eight", |peer| {
             received(peer) == 8 && peer["session-state"] == "established"
         });

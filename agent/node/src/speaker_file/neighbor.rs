@@ -154,6 +154,12 @@ fn config(fields: &mut Fields<'_>, known: &Known<'_>) -> PeerConfig {
     if let Some(item) = fields.take("max-prefixes") {
         config.max_prefixes = max_prefixes(&item);
     }
+    if let Some(item) = fields.take("max-prefixes-out") {
+        let limits = by_family(&item).into_iter();
+        let number = "a number of prefixes, 0 to 4294967295";
+        config.max_prefixes_out =
+            limits.filter_map(|(family, item)| Some((family, item.number(number, 0..=u32::MAX)?))).collect();
+    }
     config.multihop_ttl = fields
         .take("multihop")
         .and_then(|item| item.number("a TTL, 1 to 255", 1..=255))
@@ -188,17 +194,26 @@ fn config(fields: &mut Fields<'_>, known: &Known<'_>) -> PeerConfig {
     config
 }
 
+/// The entries of a map by family.
+fn by_family<'a>(item: &Item<'a>) -> Vec<(Family, Item<'a>)> {
+    let mut entries = Vec::new();
+    for (name, item) in item.entries() {
+        match name.parse::<Family>() {
+            Ok(family) => entries.push((family, item)),
+            Err(_) => {
+                let near = nearest(name, Family::ALL.map(Family::name)).map(str::to_owned);
+                item.flaw(Mistake::Unknown { near });
+            }
+        }
+    }
+    entries
+}
+
 /// `max-prefixes`: for each family `{limit, action, restart}`. An action has to be named, as none of them is harmless for
 /// everybody.
 fn max_prefixes(item: &Item<'_>) -> BTreeMap<Family, PrefixLimit> {
     let mut limits = BTreeMap::new();
-    for (name, item) in item.entries() {
-        let Ok(family) = name.parse::<Family>() else {
-            item.flaw(Mistake::Unknown {
-                near: nearest(name, Family::ALL.map(Family::name)).map(str::to_owned),
-            });
-            continue;
-        };
+    for (family, item) in by_family(item) {
         let Some(mut fields) = item.fields() else { continue };
         let limit = fields
             .need("limit")

@@ -53,6 +53,7 @@ neighbors:
     next-hop-ipv6: "2001:db8::1"
     allow-own-as: 0
     delay-open: 5
+    max-prefixes-out: { ipv4-unicast: 500 }
     max-prefixes: { ipv4-unicast: { limit: 1000000, action: reset, restart: 300 }, ipv6-unicast: { limit: 0, action: warn } }
     import: POLICY
     export: accept
@@ -95,6 +96,7 @@ fn the_whole_file() {
     expected.next_hop_v4 = "192.0.2.1".parse().ok();
     expected.next_hop_v6 = "2001:db8::1".parse().ok();
     expected.delay_open = Duration::from_secs(5);
+    expected.max_prefixes_out = BTreeMap::from([(Family::Ipv4Unicast, 500)]);
     let action = LimitAction::Reset { restart: Some(Duration::from_secs(300)) };
     expected.max_prefixes = BTreeMap::from([
         (Family::Ipv4Unicast, PrefixLimit { limit: 1_000_000, action }),

@@ -51,6 +51,7 @@ impl Group {
             cx.scratch.clear();
         }
         self.told.read_at(self.ring.end());
+        self.refill();
         self.pin(cx);
         cx.stats.looked_at += seen as u64;
         seen
@@ -69,6 +70,8 @@ impl Group {
         }
         let key = cx.table.key(dest);
         let want = best.and_then(|best| Some((best, cx.judge_in_batch(&self.filter, &self.key, key, best)?)));
+        let before = told.map(|told| told.origin);
+        let want = want.filter(|(best, _)| !self.holds_back_from(best.origin, before));
         match (told, want) {
             (None, None) => {}
             (Some(told), Some((best, form)))
@@ -94,6 +97,7 @@ impl Group {
                 cx.scratch.queue.push(run, (PathId::NONE, key));
                 cx.attrs.release(told.attr, 1);
                 self.told.set(dest, None);
+                self.note_room();
             }
         }
     }

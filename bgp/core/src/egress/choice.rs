@@ -91,6 +91,7 @@ impl Group {
             cx.scratch.queue.push(run, (path_id(source), key));
             self.told.set_path(dest, source, None);
             cx.attrs.release(told.attr, 1);
+            self.note_room();
         }
         for Choice { source, told: now, form } in want {
             let before = self.told.path(dest, source);
@@ -98,6 +99,9 @@ impl Group {
                 && told == now
                 && !(review && self.differs(key, told, form, cx))
             {
+                continue;
+            }
+            if self.holds_back_from(now.origin, before.map(|told| told.origin)) {
                 continue;
             }
             let item = (path_id(source), key);

@@ -293,7 +293,7 @@ mod tests {
             long_lived: false,
             graceful_shutdown: false,
         };
-        GroupKey { rules, policy: Policy::Accept, alone: None }
+        GroupKey { rules, policy: Policy::Accept, alone: None, max_prefixes: None }
     }
 
     #[test]

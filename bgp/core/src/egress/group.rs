@@ -25,6 +25,7 @@ use super::cx::{Cx, Filter, Form};
 use super::export::Rules;
 use super::field::ExportKey;
 use super::queue::Queue;
+use super::quota::Quota;
 use super::ring::Ring;
 use crate::command::Policy;
 use crate::peer_key::{PeerIx, PeerKey};
@@ -37,8 +38,11 @@ pub(crate) struct GroupKey {
     pub(crate) rules: Rules,
     /// The policy, by name: its text may change while the group stands.
     pub(crate) policy: Policy,
-    /// Set for a peer that is told something of its own: originations name it, or its policy asks who it is.
+    /// Set for a peer that is told something of its own: originations name it, its policy asks who it is, or there is a
+    /// limit on what it is told.
     pub(crate) alone: Option<PeerKey>,
+    /// How many paths it is told of at the most. Only where it is alone.
+    pub(crate) max_prefixes: Option<u32>,
 }
 
 /// One update group of one family.
@@ -54,6 +58,7 @@ pub(crate) struct Group {
     /// A pass over all destinations that is under way, beside the log.
     pub(super) review: Option<Review>,
     pub(super) told: AdjOut,
+    pub(super) quota: Quota,
     pub(super) ring: Ring,
     pub(super) members: BTreeMap<PeerIx, Member>,
     /// How many members read the ring; the others walk.
@@ -214,6 +219,7 @@ impl Group {
             tail,
             tail_seq: cx.table.cursor_seq(tail),
             review: Some(Review { next: 0, why: Why::New }),
+            quota: Quota::default(),
             told: AdjOut::new(),
             ring: Ring::new(),
             members: BTreeMap::new(),

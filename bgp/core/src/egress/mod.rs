@@ -7,6 +7,7 @@
 //! - `adj_out`: what has been told; `paths_out`: the same where several paths of a destination are told (RFC 7911),
 //!   `choice`: which ones
 //! - `queue`: pending prefixes, by attribute set
+//! - `quota`: a limit on how much a neighbour is told
 //! - `ring`: encoded chunks that members read at their own pace
 //! - `edit`: what policy's edits make of an attribute set
 //! - `cx`: what a group works with, and policy on the way out
@@ -24,6 +25,7 @@ mod field;
 mod group;
 mod paths_out;
 mod queue;
+mod quota;
 mod ring;
 mod walk;
 

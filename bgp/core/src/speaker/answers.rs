@@ -10,7 +10,7 @@ use super::neighbour::Neighbour;
 use super::ribs::for_rib;
 use super::state::{Shared, Speaker};
 use crate::command::PeerConfig;
-use crate::egress::{ExportKey, Form, Told, canonical_form};
+use crate::egress::{ExportKey, Form, Group, Told, canonical_form};
 use crate::peer_key::{PeerIx, PeerKey};
 use crate::query::{
     FamilyStatus, Idle, PathEntry, PeerStatus, QueryError, RouteCursor, RouteEntry, RoutePage, RouteQuery,
@@ -179,6 +179,8 @@ impl Speaker {
             end_of_rib_received: state.end_of_rib,
             end_of_rib_sent: group.is_some_and(|group| group.end_of_rib_sent(peer)),
             limit: state.gauge.status(),
+            limit_out: neighbour.config.max_prefixes_out.get(&family).copied(),
+            holds_back: group.is_some_and(Group::holds_back),
         }
     }
 }

@@ -245,7 +245,9 @@ impl Neighbour {
             long_lived: up.long_lived,
             graceful_shutdown: self.graceful_shutdown,
         };
-        Some(GroupKey { rules, policy: self.config.export.clone(), alone: alone.then_some(self.key) })
+        let max_prefixes = self.config.max_prefixes_out.get(&family).copied();
+        let alone = (alone || max_prefixes.is_some()).then_some(self.key);
+        Some(GroupKey { rules, policy: self.config.export.clone(), alone, max_prefixes })
     }
 }
 

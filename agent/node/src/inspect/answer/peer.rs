@@ -133,6 +133,9 @@ pub(crate) struct PeerFamily {
     /// How many it may announce, where there is a limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) prefix_limit: Option<PrefixLimit>,
+    /// How many it is told of at the most, where there is a limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) prefix_limit_out: Option<u32>,
     /// What a person should know of its limits, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) condition: Option<String>,
@@ -372,7 +375,8 @@ impl From<&FamilyStatus> for PeerFamily {
             advertised,
             add_path: (receive || send.is_some()).then_some(AddPath { receive, send }),
             prefix_limit: status.limit.map(PrefixLimit::from),
-            condition: status.limit.and_then(|limit| limit.condition()),
+            prefix_limit_out: status.limit_out,
+            condition: status.condition(),
         }
     }
 }

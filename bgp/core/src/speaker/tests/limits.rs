@@ -336,3 +336,90 @@ fn a_refresh_that_never_ends_is_ended() {
     world.pass(Duration::from_secs(60));
     assert_eq!(held(&mut world), 0);
 }
+
+/// 0 announces to 1, which tells 2 of so many prefixes at the most; 3 hears everything.
+fn limited_out(limit: u32) -> World {
+    let mut world = World::joined(&[65010, 65020, 65030, 65040], &[(0, 1), (2, 1), (3, 1)]);
+    set_limit_out(&mut world, Some(limit));
+    world.settle();
+    world
+}
+
+fn set_limit_out(world: &mut World, limit: Option<u32>) {
+    let max_prefixes_out = limit.into_iter().map(|limit| (V4, limit)).collect();
+    let config = PeerConfig { passive: true, max_prefixes_out, ..world.config(2) };
+    assert_eq!(world.command(1, Command::PutPeer(key(2), config)), Applied::Applied);
+    world.settle();
+}
+
+/// How many prefixes 2 has, which must be those that 1 believes it has told.
+fn told(world: &mut World) -> usize {
+    let heard = world.heard(2, 1, V4);
+    assert!(heard == world.told(1, 2, V4), "1 is wrong about what it told");
+    assert_eq!(world.peer(1, 2).families[0].advertised, heard.len() as u64);
+    heard.len()
+}
+
+#[test]
+fn a_neighbour_is_told_no_more_than_it_may_be() {
+    let mut world = limited_out(100);
+    announce(&mut world, 0..100);
+    assert_eq!((told(&mut world), world.peer(1, 2).families[0].condition()), (100, None));
+    announce(&mut world, 100..400);
+    assert_eq!((told(&mut world), world.heard(3, 1, V4).len()), (100, 400));
+    let words = "no more than 100 prefixes are announced, others are held back";
+    assert_eq!(world.peer(1, 2).families[0].condition().as_deref(), Some(words));
+    // What is told may change, and what is held back as well.
+    let first = *world.heard(2, 1, V4).keys().next().unwrap();
+    for n in 0..400 {
+        world.originate(0, nth(n), marked(77));
+    }
+    world.settle();
+    assert_eq!((told(&mut world), world.heard(2, 1, V4)[&first].0), (100, 77));
+    // Where something goes, something else comes.
+    withdraw(&mut world, 0..250);
+    assert_eq!(told(&mut world), 100);
+    withdraw(&mut world, 250..330);
+    assert_eq!((told(&mut world), world.peer(1, 2).families[0].condition()), (70, None));
+    assert_eq!(world.heard(2, 1, V4), world.told(1, 3, V4));
+}
+
+#[test]
+fn a_limit_on_what_is_told_is_followed_at_once() {
+    let mut world = World::joined(&[65010, 65020, 65030, 65040], &[(0, 1), (2, 1), (3, 1)]);
+    announce(&mut world, 0..300);
+    for (limit, expected) in [(Some(120), 120), (Some(20), 20), (Some(0), 0), (Some(200), 200), (None, 300)] {
+        set_limit_out(&mut world, limit);
+        assert_eq!(told(&mut world), expected, "{limit:?}");
+    }
+    assert_eq!(world.peer(1, 2).established_count, 1);
+    // Those without a limit share a group again.
+    assert_eq!(world.nodes[1].speaker.sizes().update_groups, 2);
+    // A session that comes up, and one that is lost.
+    set_limit_out(&mut world, Some(50));
+    world.cut(1, 2, true);
+    world.settle();
+    world.cut(1, 2, false);
+    world.pass(Duration::from_secs(60));
+    assert_eq!(told(&mut world), 50);
+}
+
+#[test]
+fn what_a_neighbour_said_itself_does_not_count_as_told() {
+    let mut world = limited_out(10);
+    for n in 0..8 {
+        world.originate(2, nth(n), marked(5));
+    }
+    world.settle();
+    announce(&mut world, 100..110);
+    assert_eq!(told(&mut world), 10);
+    // 0 announces the same with a shorter way: those become other people's routes, for which there is no room.
+    for n in 0..8 {
+        world.command(2, Command::DeleteOrigination(nth(n)));
+    }
+    announce(&mut world, 0..8);
+    assert_eq!(told(&mut world), 10);
+    withdraw(&mut world, 100..108);
+    assert_eq!(told(&mut world), 10);
+    assert_eq!(world.heard(3, 1, V4).len(), 10);
+}

@@ -1,0 +1,82 @@
+//! A limit on how much a neighbour is told in a family (`PeerConfig::max_prefixes_out`).
+//!
+//! A neighbour with such a limit is alone in its group, so others pay nothing for it. What does not fit is held back, and
+//! noted as not told; when something that was told is withdrawn, a pass over all destinations tells of what was held back.
+//! Which routes are told follows from the order in which they came.
+
+use super::adj_out::Origin;
+use super::group::{At, Group, Review, Why};
+use crate::peer_key::PeerIx;
+
+/// How a group stands to its limit.
+#[derive(Debug, Default)]
+pub(super) struct Quota {
+    /// Something is not told because of it.
+    held_back: bool,
+    /// Room was made while something was held back.
+    room: bool,
+}
+
+impl Group {
+    /// Whether something is not told because of the limit.
+    pub(crate) fn holds_back(&self) -> bool {
+        self.quota.held_back
+    }
+
+    /// The one member of a group with a limit.
+    fn limited(&self) -> Option<(PeerIx, u32)> {
+        Some((*self.members.keys().next()?, self.key.max_prefixes?))
+    }
+
+    /// Whether a route from `origin` is to be held back. `before` says where the one comes from that the member was told
+    /// in its place, if any.
+    #[inline]
+    pub(super) fn holds_back_from(&mut self, origin: Origin, before: Option<Origin>) -> bool {
+        self.key.max_prefixes.is_some() && self.is_one_too_many(origin, before)
+    }
+
+    #[cold]
+    fn is_one_too_many(&mut self, origin: Origin, before: Option<Origin>) -> bool {
+        let Some((member, limit)) = self.limited() else { return false };
+        // A route of its own is not told to it.
+        let counts = |origin: Origin| origin.peer() != Some(member);
+        if !counts(origin) || before.is_some_and(counts) || self.told.announced_to(member) < u64::from(limit)
+        {
+            return false;
+        }
+        if !std::mem::replace(&mut self.quota.held_back, true)
+            && let Some(peer) = self.key.alone
+        {
+            tracing::warn!(%peer, family = %self.key.rules.family, limit, "as many prefixes are announced as may be");
+        }
+        true
+    }
+
+    /// Something that was told is told no more.
+    #[inline]
+    pub(super) fn note_room(&mut self) {
+        self.quota.room |= self.quota.held_back;
+    }
+
+    /// Begins to tell of what was held back, if there is room now and nothing else is looked at.
+    pub(super) fn refill(&mut self) {
+        if !self.quota.room || self.review.is_some() {
+            return;
+        }
+        if let Some((member, limit)) = self.limited()
+            && self.told.announced_to(member) >= u64::from(limit)
+        {
+            self.quota.room = false;
+            return;
+        }
+        (self.quota.room, self.quota.held_back) = (false, false);
+        self.review = Some(Review { next: 0, why: Why::New });
+        // The log does not show what a review does.
+        for member in self.members.values_mut() {
+            if let At::Walk(walk) = &mut member.at {
+                walk.next = Some(0);
+                walk.withdraw = true;
+            }
+        }
+    }
+}
