@@ -8,7 +8,9 @@ use std::{fs, io, path::Path};
 fn main() -> io::Result<()> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let golden = here.join("../tests/golden/bgp");
-    for file in ["carried.txt", "field-faults.txt", "session.txt", "sent.txt", "sr-policy.txt"] {
+    for file in
+        ["carried.txt", "field-faults.txt", "session.txt", "sent.txt", "sr-policy.txt", "vpn.txt"]
+    {
         let text = fs::read_to_string(golden.join(file))?;
         for vector in text.split("\n[").skip(1) {
             let Some((name, session)) = vector.lines().next().and_then(|head| head.split_once("] ")) else {
@@ -22,6 +24,8 @@ fn main() -> io::Result<()> {
                 "L" => 3 | 8,
                 "S" => 3 | 48,
                 "P" => 7 | 48,
+                "V" => 3 | 16 | 32,
+                "W" => 7 | 16 | 32,
                 _ => continue,
             };
             let octets: Vec<u8> =

@@ -19,8 +19,8 @@ use bgp_core::command::{Command, Origination, PeerConfig, PeerRange, Policy};
 use bgp_core::peer_key::PeerKey;
 use bgp_core::policy::{PolicyDef, PolicyName, PrefixRange, SetName};
 use bgp_core::session::{GracefulRestart, LongLived, RestartTime, StaleTime};
-use bgp_wire::attr::{Community, LargeCommunity};
-use bgp_wire::{Asn, Family, FamilySet, Nlri, RouterId};
+use bgp_wire::attr::{Community, ExtCommunity, LargeCommunity};
+use bgp_wire::{Asn, Family, FamilySet, Label, Nlri, RouteDistinguisher, RouterId};
 use ipnet::IpNet;
 
 use self::neighbor::Neighbor;
@@ -358,7 +358,10 @@ fn decode_originations(item: Option<Item<'_>>, places: &mut Places) -> BTreeMap<
         let Some(mut fields) = item.fields() else { continue };
         let mut origination = Origination::default();
         let nlri = match (fields.take("prefix"), fields.take("sr-policy")) {
-            (Some(item), None) => prefix(&item),
+            (Some(item), None) => {
+                let prefix = prefix(&item);
+                in_vpn(prefix, &mut fields, &mut origination)
+            }
             (None, Some(item)) => sr_policy::decode(&item).map(|(nlri, path)| {
                 origination.sr_policy = Some(Box::new(path));
                 nlri
@@ -374,9 +377,7 @@ fn decode_originations(item: Option<Item<'_>>, places: &mut Places) -> BTreeMap<
         origination.med = fields.take("med").and_then(|item| metric(&item));
         origination.local_pref = fields.take("local-pref").and_then(|item| metric(&item));
         for item in fields.take("communities").map(|item| item.list()).unwrap_or_default() {
-            if item.is_scalar()
-                && let Some(community) = item.text().and_then(|text| text.parse().ok())
-            {
+            if let Some(community) = ext_community(&item) {
                 origination.ext_communities.push(community);
                 continue;
             }
@@ -398,6 +399,28 @@ fn decode_originations(item: Option<Item<'_>>, places: &mut Places) -> BTreeMap<
     originations
 }
 
+/// The prefix that is originated: in a VPN where there is a route distinguisher, and then with a label.
+fn in_vpn(prefix: Option<Nlri>, fields: &mut Fields<'_>, origination: &mut Origination) -> Option<Nlri> {
+    let Some(rd) = fields.take("rd") else {
+        if let Some(label) = fields.take("label") {
+            label.flaw(Mistake::Conflict { rule: "only a prefix of a VPN, with an rd, has a label" });
+        }
+        return prefix;
+    };
+    let rd = rd.parse::<RouteDistinguisher>(
+        "a route distinguisher such as 65000:100, 192.0.2.1:100 or 4200000000:100",
+    );
+    let label = fields.need("label").and_then(|item| item.number("a label, 0 to 1048575", 0..=Label::MAX));
+    origination.label = label.and_then(Label::new);
+    prefix?.in_vpn(rd?)
+}
+
+/// An extended community, which begins with its kind.
+fn ext_community(item: &Item<'_>) -> Option<ExtCommunity> {
+    let text = item.is_scalar().then(|| item.text()).flatten()?;
+    text.parse().ok()
+}
+
 /// A community of either size; the number of colons decides.
 #[derive(Copy, Clone, Debug)]
 enum AnyCommunity {
@@ -406,7 +429,7 @@ enum AnyCommunity {
 }
 
 fn any_community(item: &Item<'_>) -> Option<AnyCommunity> {
-    item.parse_with("a community such as 65000:1, 65000:1:2 or no-export", |text| {
+    item.parse_with("a community such as 65000:1, 65000:1:2, no-export or rt:65000:1", |text| {
         let standard = text.parse().ok().map(AnyCommunity::Standard);
         standard.or_else(|| text.parse().ok().map(AnyCommunity::Large))
     })
@@ -423,7 +446,9 @@ fn metric(item: &Item<'_>) -> Option<u32> {
 }
 
 fn prefix(item: &Item<'_>) -> Option<Nlri> {
-    item.parse("a prefix such as 203.0.113.0/24 without host bits")
+    item.parse_with("a prefix such as 203.0.113.0/24 without host bits", |text| {
+        text.parse::<Nlri>().ok().filter(|nlri| nlri.unicast().is_some())
+    })
 }
 
 /// `graceful-restart: { restart-time, long-lived-stale-time, forwarding-preserved }`. What is wrong in it is noted, and the

@@ -27,6 +27,11 @@ fn session_messages() {
 }
 
 #[test]
+fn vpn() {
+    check("vpn.txt");
+}
+
+#[test]
 fn carried() {
     check("carried.txt");
 }

@@ -11,7 +11,7 @@ mod vectors;
 const SESSIONS: [u8; 7] = [3, 1, 2 | 16, 7 | 16, 7, 3 | 32, 7 | 32];
 
 fn golden() -> Vec<Vec<u8>> {
-    ["carried.txt", "field-faults.txt", "session.txt", "sent.txt", "sr-policy.txt"]
+    ["carried.txt", "field-faults.txt", "session.txt", "sent.txt", "sr-policy.txt", "vpn.txt"]
         .into_iter()
         .flat_map(vectors::load)
         .map(|vector| vector.octets)

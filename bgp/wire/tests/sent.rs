@@ -5,8 +5,8 @@
 mod vectors;
 
 use bgp_wire::{
-    Asn, Capability, EncodeOptions, Family, Ipv4Prefix, Ipv6Prefix, NextHop, Notification, Open, PathId,
-    Reason, RouteRefresh, RouterId, SrPolicy4, SrPolicy6, UpdateWriter,
+    Asn, Capability, EncodeOptions, Family, Ipv4Prefix, Ipv6Prefix, Label, NextHop, Notification, Open,
+    PathId, Reason, RouteRefresh, RouterId, SrPolicy4, SrPolicy6, UpdateWriter, VpnIpv4Prefix, VpnIpv6Prefix,
     attr::{
         self, Aggregator, Builder, Canonical, Community, LargeCommunity, Origin,
         tunnel_encap::{
@@ -180,6 +180,20 @@ fn sent(name: &str) -> Option<BytesMut> {
         "withdraw ipv6" => {
             UpdateWriter::new(&mut out, plain).withdraw_mp(v6(&["2001:db8:ff::/48"]));
         }
+        "announce ipv4-vpn" => {
+            let attrs = encoded(&rich(), None, true);
+            let key = |rd: &str, net: &str| VpnIpv4Prefix::new(rd.parse().unwrap(), net.parse().unwrap());
+            let keys = [key("65000:100", "203.0.113.0/24"), key("4200000001:7", "10.0.0.0/8")];
+            let keys = keys.map(|key| (PathId::NONE, key));
+            UpdateWriter::new(&mut out, plain)
+                .announce_labelled(&attrs, hop.into(), Label::new(100), keys)
+                .unwrap();
+        }
+        "withdraw ipv6-vpn" => {
+            let key = VpnIpv6Prefix::new("192.0.2.1:7".parse().unwrap(), "2001:db8:ff::/48".parse().unwrap());
+            UpdateWriter::new(&mut out, plain).withdraw_mp([(PathId::NONE, key)]);
+        }
+        "end of rib ipv6-vpn" => UpdateWriter::new(&mut out, plain).end_of_rib(Family::Ipv6Vpn),
         "end of rib ipv4" => UpdateWriter::new(&mut out, plain).end_of_rib(Family::Ipv4Unicast),
         "end of rib ipv6" => UpdateWriter::new(&mut out, plain).end_of_rib(Family::Ipv6Unicast),
         "announce ipv6-srpolicy" => {

@@ -24,8 +24,9 @@ use crate::yaml::nearest;
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// TABLE, FAMILY and PREFIX in any order, each may be left out. TABLE: loc-rib (default), adj-rib-in or adj-rib-out,
-    /// which are those of every neighbor unless --neighbor names one. FAMILY: ipv4-unicast (default), ipv6-unicast or
-    /// all. PREFIX: only this one, and of its family; an SR policy as DISTINGUISHER:COLOR:ENDPOINT.
+    /// which are those of every neighbor unless --neighbor names one. FAMILY: ipv4-unicast (default), ipv6-unicast,
+    /// ipv4-vpn, ipv6-vpn, ipv4-srpolicy, ipv6-srpolicy or all. PREFIX: only this one, and of its family; in a VPN behind
+    /// its route distinguisher, as in 65000:100:10.0.0.0/8; an SR policy as DISTINGUISHER:COLOR:ENDPOINT.
     #[arg(value_name = "TABLE|FAMILY|PREFIX")]
     words: Vec<String>,
     /// The neighbor whose adj-rib-in or adj-rib-out is shown.
@@ -51,7 +52,11 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
         let mut out = BufWriter::new(std::io::stdout().lock());
         let mut printer = match output {
             Format::Json => Printer::Json,
-            Format::Table => Printer::Table(Routes::default()),
+            Format::Table => Printer::Table(Routes {
+                // Labels may come after the columns are settled.
+                with_label: question.contains("-vpn"),
+                ..Routes::default()
+            }),
         };
         let mut rest = Vec::new();
         while let Some(frame) = body.frame().await {
@@ -93,7 +98,6 @@ fn question(words: &[String], neighbor: Option<&str>) -> Result<String, String> 
         } else if word == "all" || word.parse::<Family>().is_ok() {
             (&mut family, "family")
         } else if word.contains('/') || word.parse::<Nlri>().is_ok() {
-            word.parse::<Nlri>().map_err(|error| error.to_string())?;
             (&mut prefix, "prefix")
         } else {
             let known = TABLES.into_iter().chain(Family::ALL.map(Family::name)).chain(["all"]);
@@ -109,6 +113,11 @@ fn question(words: &[String], neighbor: Option<&str>) -> Result<String, String> 
         if place.replace(word).is_some() {
             return Err(format!("only one {kind} at a time"));
         }
+    }
+    if let Some(prefix) = prefix {
+        let family = family.and_then(|family| family.parse::<Family>().ok());
+        let read = family.map_or_else(|| prefix.parse(), |family| Nlri::parse_as(family, prefix));
+        read.map_err(|error| error.to_string())?;
     }
     let mut query = format!("/v1/routes?table={}", table.map_or(TABLES[0], String::as_str));
     for (key, value) in [
@@ -146,6 +155,7 @@ struct Routes {
     held: Vec<Route>,
     layout: Option<Layout>,
     with_neighbor: bool,
+    with_label: bool,
     last: (String, String),
 }
 
@@ -160,6 +170,7 @@ impl Routes {
         if self.layout.is_some() {
             return self.write(&route, out);
         }
+        self.with_label |= route.paths.iter().any(|path| path.label.is_some());
         self.held.push(route);
         if self.held.len() >= SAMPLE {
             self.settle(true, out)?;
@@ -200,10 +211,11 @@ impl Routes {
             };
             let whom = if whom.is_empty() { "-".to_owned() } else { whom.clone() };
             let whom = path.path_id.map_or(whom.clone(), |id| format!("{whom} #{id}"));
-            let row = vec![
-                mark,
-                prefix,
-                Cell::from(next_hop(&path.next_hop)),
+            let mut row = vec![mark, prefix, Cell::from(next_hop(&path.next_hop))];
+            if self.with_label {
+                row.push(number(path.label));
+            }
+            row.extend([
                 Cell::from(whom),
                 Cell::from(ago(Duration::from_nanos(path.age_nanoseconds))),
                 number(path.local_pref),
@@ -213,7 +225,7 @@ impl Routes {
                 } else {
                     format!("{} {}", path.as_path, path.origin)
                 }),
-            ];
+            ]);
             rows.push((row, path.sr_policy.as_ref().map(SrPolicy::lines).unwrap_or_default()));
             self.last = here;
         }
@@ -223,16 +235,19 @@ impl Routes {
     /// Settle the widths, with room for rows to come where there are `more`.
     fn settle(&mut self, more: bool, out: &mut impl Write) -> Result<(), CommandError> {
         let room = |columns: usize| if more { columns } else { 0 };
-        let columns = [
+        let mut columns = vec![
             Column::text("").at_least(room(2)),
             Column::narrow("PREFIX", 20).at_least(room(18)),
             Column::narrow("NEXT HOP", 16).at_least(room(15)),
+        ];
+        columns.extend(self.with_label.then(|| Column::number("LABEL")));
+        columns.extend([
             Column::narrow(if self.with_neighbor { "NEIGHBOR" } else { "FROM" }, 21).at_least(room(15)),
             Column::number("AGE"),
             Column::number("PREF"),
             Column::number("MED"),
             Column::cut("AS PATH, ORIGIN"),
-        ];
+        ]);
         let mut held = std::mem::take(&mut self.held);
         if !more {
             held.sort_by_cached_key(|route| (route.neighbor.clone(), route.prefix.parse::<Nlri>().ok()));
@@ -307,11 +322,26 @@ mod tests {
                 "\"10.0.0.0\" is no table, family or prefix of this release; a prefix has a length, as in 10.0.0.0/8",
             ),
             ("10.0.0.1/8", "10.0.0.1/8 has host bits set, did you mean 10.0.0.0/8?"),
+            ("ipv4-vpn 10.0.0.0/8", "10.0.0.0/8 is not of family ipv4-vpn"),
             ("loc-rib adj-rib-in", "only one table at a time"),
         ];
         for (text, expected) in cases {
             assert_eq!(question(&words(text), None), Err(expected.to_owned()));
         }
+    }
+
+    #[test]
+    fn a_route_of_a_vpn_has_its_label() {
+        let labelled = Path { best: true, label: Some(100), ..path("192.0.2.2", Some("192.0.2.2"), "65000") };
+        let plain = Path { best: true, ..path("192.0.2.3", Some("192.0.2.3"), "65000") };
+        let route =
+            |prefix: &str, path| Route { prefix: prefix.into(), paths: vec![path], ..Route::default() };
+        let text = print(&[route("65000:1:10.0.0.0/8", labelled), route("10.0.0.0/8", plain)]);
+        let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(lines[0][..4], ["PREFIX", "NEXT", "HOP", "LABEL"]);
+        assert_eq!(lines[1][1..4], ["10.0.0.0/8", "192.0.2.3", "-"], "unicast first");
+        assert_eq!(lines[2][1..4], ["65000:1:10.0.0.0/8", "192.0.2.2", "100"]);
+        assert!(question(&words("ipv6-vpn 1:2:3::/48"), None).is_ok());
     }
 
     fn print(routes: &[Route]) -> String {

@@ -28,7 +28,7 @@ const EXAMPLE: &str = r#"The file, with everything that this release knows:
       local-port: 1179                # any when left out
       device: eth0                    # the connection uses this interface, whatever routes say
       local-asn: 65100                # presented instead of ours
-      families: [ipv4-unicast, ipv6-unicast]
+      families: [ipv4-unicast, ipv6-unicast]        # and ipv4-vpn, ipv6-vpn
       hold-time: 90                   # 0, or 3 and more
       keepalive: 30                   # a third of the hold time when left out
       connect-retry: 5
@@ -43,6 +43,8 @@ const EXAMPLE: &str = r#"The file, with everything that this release knows:
       description: top of rack
   originate:
     - { prefix: 203.0.113.0/24, next-hop: self, communities: ["65000:1"], med: 10, local-pref: 100 }
+    # of a VPN: its route distinguisher, the label by which the next hop knows the prefix, its route targets
+    - { prefix: 203.0.113.0/24, rd: 65000:100, label: 16, communities: [rt:65000:100] }
     - sr-policy:                      # a candidate path (RFC 9830); families ipv4-srpolicy and ipv6-srpolicy
         { color: 100, endpoint: 192.0.2.9, distinguisher: 0, preference: 100, priority: 128,
           name: path, policy-name: gold, explicit-null: both,         # ipv4, ipv6, both or none

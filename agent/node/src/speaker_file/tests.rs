@@ -249,6 +249,39 @@ fn mistakes_about_the_whole_are_all_named() {
 }
 
 #[test]
+fn routes_of_vpns() {
+    let file = parse(
+        "neighbors: [{ address: 192.0.2.2, asn: 65010, families: [ipv4-vpn, ipv6-vpn] }]\noriginate:\n\
+         - { prefix: 10.0.0.0/8, rd: 65000:100, label: 16, communities: [rt:65000:100, soo:192.0.2.1:7, \"65000:1\"] }\n\
+         - { prefix: 10.0.0.0/8, rd: 192.0.2.1:7, label: 1048575, next-hop: 198.51.100.1 }\n\
+         - { prefix: 10.0.0.0/8 }\n- { prefix: \"3::/48\", rd: \"1:2\", label: 0 }\n",
+    );
+    let families: FamilySet = [Family::Ipv4Vpn, Family::Ipv6Vpn].into_iter().collect();
+    assert_eq!(file.peers[&"192.0.2.2".parse().unwrap()].families, families);
+    let keys: Vec<String> = file.originations.keys().map(ToString::to_string).collect();
+    assert_eq!(keys, ["10.0.0.0/8", "65000:100:10.0.0.0/8", "192.0.2.1:7:10.0.0.0/8", "1:2:3::/48"]);
+    let own = &file.originations[&"65000:100:10.0.0.0/8".parse().unwrap()];
+    let targets: Vec<String> = own.ext_communities.iter().map(ToString::to_string).collect();
+    assert_eq!((own.label, own.communities.len()), (Label::new(16), 1));
+    assert_eq!(targets, ["rt:65000:100", "soo:192.0.2.1:7"]);
+    for (own, flaw) in [
+        ("rd: 65000:100", "line 3: originate[0].label: is required"),
+        ("label: 5", "line 3: originate[0].label: only a prefix of a VPN, with an rd, has a label"),
+        (
+            "rd: 65000:100, label: 1048576",
+            "line 3: originate[0].label: must be a label, 0 to 1048575, not \"1048576\"",
+        ),
+        (
+            "rd: 65000, label: 5",
+            "line 3: originate[0].rd: must be a route distinguisher such as 65000:100, 192.0.2.1:100 or 4200000000:100, \
+             not \"65000\"",
+        ),
+    ] {
+        assert_eq!(flaws(&format!("originate: [{{ prefix: 10.0.0.0/8, {own} }}]\n")), [flaw]);
+    }
+}
+
+#[test]
 fn a_bad_neighbour_does_not_stop_the_others() {
     let file = parse(
         "neighbors:\n- { address: 192.0.2.2, asn: 65010 }\n- { address: 192.0.2.300, asn: 65010 }\n\

@@ -99,12 +99,17 @@ impl Speaker {
                 .filter(|peer| !peer.gone && !peer.disabled && peer.config.families.contains(family))
                 .peekable();
             // Without neighbours there may be some still to come.
-            let expected = neighbours.peek().is_some() || self.grace_over;
+            let spoken = neighbours.peek().is_some();
+            let expected = spoken || self.grace_over;
             let done = neighbours.all(|neighbour| {
                 if neighbour.up.is_some() { !neighbour.owes(family) } else { self.grace_over }
             });
             if overdue || (expected && done) {
-                tracing::info!(%family, overdue, "initial convergence has ended");
+                if spoken {
+                    tracing::info!(%family, overdue, "initial convergence has ended");
+                } else {
+                    tracing::debug!(%family, "nobody is there to converge with");
+                }
                 self.converged[family.index()] = Some(for_family!(self, family, rib => rib.table.last_seq()));
             }
         }

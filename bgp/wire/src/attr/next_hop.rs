@@ -28,12 +28,13 @@ pub enum NextHop {
 }
 
 impl NextHop {
-    /// The address by which reachability is judged: the only one, or the global one.
+    /// The address by which reachability is judged: the only one, or the global one. An IPv6 one that stands for an IPv4
+    /// address is that address, as traffic goes to it over IPv4 (RFC 4659 section 3.2.1.2, RFC 4798 section 2).
     #[must_use]
     pub const fn address(&self) -> IpAddr {
         match *self {
             Self::V4(address) => IpAddr::V4(address),
-            Self::V6 { global, .. } => IpAddr::V6(global),
+            Self::V6 { global, .. } => global.to_canonical(),
         }
     }
 
@@ -169,7 +170,10 @@ impl From<IpAddr> for NextHop {
 
 impl fmt::Display for NextHop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.address().fmt(f)
+        match self {
+            Self::V4(address) => address.fmt(f),
+            Self::V6 { global, .. } => global.fmt(f),
+        }
     }
 }
 
@@ -240,6 +244,14 @@ mod tests {
                 assert_eq!(NextHop::parse(family, true, &[0x20; 48][..count]), None, "{count}");
             }
         }
+    }
+
+    #[test]
+    fn an_ipv4_address_in_ipv6_form_is_reached_over_ipv4() {
+        let mapped: NextHop = Ipv4Addr::new(192, 0, 2, 1).to_ipv6_mapped().into();
+        assert_eq!(mapped.address(), IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)));
+        assert_eq!(mapped.to_string(), "::ffff:192.0.2.1");
+        assert_eq!(mapped.octets(Family::Ipv6Vpn).len(), 24);
     }
 
     #[test]

@@ -8,10 +8,10 @@
 use std::{fmt::Write as _, path::Path};
 
 use bgp_wire::{
-    Asn, Capability, Family, Ipv4Prefix, Ipv6Prefix, Message, Negotiated, NlriKey, Open, PathId, RouterId,
-    SrPolicy4, SrPolicy6, UpdateView, WireError,
+    Asn, Capability, Family, Ipv4Prefix, Ipv6Prefix, Message, Negotiated, NlriKey, Open, PathId, Prefixes,
+    RouterId, SrPolicy4, SrPolicy6, UpdateView, VpnIpv4Prefix, VpnIpv6Prefix, WireError,
     attr::{Canonical, Decoded},
-    capability::AddPath,
+    capability::{AddPath, ExtendedNextHop},
     frame::split_message,
     parse_message,
 };
@@ -64,7 +64,7 @@ pub(crate) fn hex(octets: &[u8]) -> String {
 /// What a session agreed on. `A`: external, 4-octet AS numbers, both families. `I`: the same, internal. `2`:
 /// external, 2-octet AS numbers, IPv4. `D`: external, 4-octet AS numbers, IPv4 with path identifiers both
 /// ways. `L`: as `A`, with long messages. `S`: external, 4-octet AS numbers, SR policies. `P`: the same, with path
-/// identifiers.
+/// identifiers. `V`: external, both families of VPNs, IPv6 next hops for either. `W`: the same, with path identifiers.
 pub(crate) fn session(name: &str) -> Negotiated {
     let (v4, v6) = (Capability::family(Family::Ipv4Unicast), Capability::family(Family::Ipv6Unicast));
     let four = |asn| Capability::FourOctetAs(Asn(asn));
@@ -94,11 +94,28 @@ pub(crate) fn session(name: &str) -> Negotiated {
             offer.extend((name == "P").then(|| Capability::AddPath(vec![add_path(1), add_path(2)])));
             agree(65010, &offer, &[&offer[..2], &[four(65020)], &offer[3..]].concat())
         }
+        "V" | "W" => {
+            let families = [Family::Ipv4Vpn, Family::Ipv6Vpn];
+            let mut offer = families.map(Capability::family).to_vec();
+            let next_hop = ExtendedNextHop { afi: 1, safi: 128, next_hop_afi: 2 };
+            offer.push(Capability::ExtendedNextHop(vec![next_hop]));
+            if name == "W" {
+                let both = families.map(|family| AddPath {
+                    afi: family.afi(),
+                    safi: family.safi(),
+                    receive: true,
+                    send: true,
+                });
+                offer.push(Capability::AddPath(both.to_vec()));
+            }
+            let with = |asn| [&offer[..], &[four(asn)]].concat();
+            agree(65010, &with(65010), &with(65020))
+        }
         _ => panic!("no session {name}"),
     }
 }
 
-pub(crate) const SESSIONS: [&str; 7] = ["A", "I", "2", "D", "L", "S", "P"];
+pub(crate) const SESSIONS: [&str; 9] = ["A", "I", "2", "D", "L", "S", "P", "V", "W"];
 
 /// Reads one message as far as it goes and says what follows from it, a line for each thing. Touches every
 /// accessor.
@@ -157,6 +174,12 @@ fn describe_update(view: &UpdateView<'_>, lines: &mut Vec<String>) {
     lines.extend(view.mp_withdrawn::<Ipv6Prefix>().map(|(id, key)| format!("withdraw {}", prefix(id, key))));
     lines.extend(view.mp_withdrawn::<SrPolicy4>().map(|(id, key)| format!("withdraw {}", prefix(id, key))));
     lines.extend(view.mp_withdrawn::<SrPolicy6>().map(|(id, key)| format!("withdraw {}", prefix(id, key))));
+    lines.extend(
+        view.mp_withdrawn::<VpnIpv4Prefix>().map(|(id, key)| format!("withdraw {}", prefix(id, key))),
+    );
+    lines.extend(
+        view.mp_withdrawn::<VpnIpv6Prefix>().map(|(id, key)| format!("withdraw {}", prefix(id, key))),
+    );
     let decoded = match view.decode() {
         Ok(decoded) => decoded,
         Err(error) => return lines.push(reset(&error)),
@@ -182,8 +205,21 @@ fn describe_update(view: &UpdateView<'_>, lines: &mut Vec<String>) {
     lines.extend(sr4.map(|(id, key)| format!("{verb} {}{inside}", prefix(id, key))));
     let sr6 = view.mp_announced::<SrPolicy6>();
     lines.extend(sr6.map(|(id, key)| format!("{verb} {}{inside}", prefix(id, key))));
+    describe_labelled(verb, &inside, view.mp_announced::<VpnIpv4Prefix>(), lines);
+    describe_labelled(verb, &inside, view.mp_announced::<VpnIpv6Prefix>(), lines);
     if view.has_reachable() && decoded.treat_as_withdraw.is_none() {
         lines.push(describe_set(&decoded));
+    }
+}
+
+fn describe_labelled<K: NlriKey>(
+    verb: &str,
+    inside: &str,
+    mut prefixes: Prefixes<'_, K>,
+    lines: &mut Vec<String>,
+) {
+    while let Some((id, key, label)) = prefixes.next_labelled() {
+        lines.push(format!("{verb} {} label {}{inside}", prefix(id, key), label.expect("a label")));
     }
 }
 

@@ -143,10 +143,18 @@ impl Peer {
         if settings.extended_messages {
             capabilities.push(Capability::ExtendedMessage);
         }
-        if settings.extended_next_hop && settings.families.contains(Family::Ipv4Unicast) {
-            let (v4, v6) = (Family::Ipv4Unicast, Family::Ipv6Unicast);
-            let triple = ExtendedNextHop { afi: v4.afi(), safi: v4.safi().into(), next_hop_afi: v6.afi() };
-            capabilities.push(Capability::ExtendedNextHop(vec![triple]));
+        // RFC 8950 knows it for these. An SR policy's next hop is of either version anyway.
+        let extended = [Family::Ipv4Unicast, Family::Ipv4Vpn].into_iter();
+        let triples: Vec<_> = extended
+            .filter(|family| settings.extended_next_hop && settings.families.contains(*family))
+            .map(|family| ExtendedNextHop {
+                afi: family.afi(),
+                safi: family.safi().into(),
+                next_hop_afi: Family::Ipv6Unicast.afi(),
+            })
+            .collect();
+        if !triples.is_empty() {
+            capabilities.push(Capability::ExtendedNextHop(triples));
         }
         capabilities.extend(settings.add_path.capability(settings.families));
         capabilities.extend(settings.role.map(|PeerRole { role, .. }| Capability::Role(role)));

@@ -18,6 +18,7 @@ mod role;
 mod slow;
 mod sr_policy;
 mod stream;
+mod vpn;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -73,6 +74,8 @@ pub(super) struct World {
     /// Pairs of nodes that cannot reach one another.
     cut: Vec<(usize, usize)>,
     pub(super) pull_octets: usize,
+    /// What everyone offers of families.
+    pub(super) families: FamilySet,
     /// What everyone offers of graceful restart.
     pub(super) graceful_restart: Option<GracefulRestart>,
 }
@@ -103,6 +106,7 @@ impl World {
             stalled: Vec::new(),
             cut: Vec::new(),
             pull_octets: 64 * 1024,
+            families: FamilySet::UNICAST,
             graceful_restart: None,
         }
     }
@@ -140,7 +144,7 @@ impl World {
     /// How a node is configured at others.
     pub(super) fn config(&self, node: usize) -> PeerConfig {
         PeerConfig {
-            families: FamilySet::UNICAST,
+            families: self.families,
             graceful_restart: self.graceful_restart,
             next_hop_v6: Some("2001:db8:ffff::1".parse().unwrap()),
             ..PeerConfig::new(RemoteAsn::Is(self.nodes[node].asn))

@@ -9,7 +9,8 @@ const V4: Family = Family::Ipv4Unicast;
 const V6: Family = Family::Ipv6Unicast;
 
 /// Everything kept over a restart.
-const KEPT: GracefulRestart = GracefulRestart { forwarding: FamilySet::UNICAST, ..GracefulRestart::USUAL };
+pub(super) const KEPT: GracefulRestart =
+    GracefulRestart { forwarding: FamilySet::ALL, ..GracefulRestart::USUAL };
 /// Nothing kept.
 const LOST: GracefulRestart = GracefulRestart::USUAL;
 
