@@ -174,9 +174,11 @@ fn odd_messages_in_odd_states() {
             raw.say(message);
             assert_eq!(raw.farewell(), Some((5, 1, vec![message[18]])));
         }
-        for message in [&good[..], &update, &refresh] {
+        // The same OPEN once more is let be there; another one isn't.
+        let another = raw::open(ASN, 30, peer(101));
+        for message in [&another[..], &update, &refresh] {
             let (_, mut raw) = fresh();
-            raw.say(&[&good, message].concat());
+            raw.say(&[&good, &good, message].concat());
             assert_eq!(raw.farewell(), Some((5, 2, vec![message[18]])));
         }
         let (_, mut raw) = fresh();

@@ -40,12 +40,11 @@ pub(crate) fn notification(lab: &Lab, kind: Kind) {
     let mut speaker = Speaker::start(&pair.ours, &file(kind.asn(), ""));
     both_established(&daemon, &speaker);
     daemon.shut_down(OUR_IPV4);
+    // Not its state: ExaBGP connects again at once.
     speaker.await_peer(PEER_IPV4, "has been ended by the neighbour, in words", |peer| {
-        peer["session-state"] != "established"
-            && peer["state-reason"].as_str().is_some_and(|reason| {
-                reason.starts_with("received Cease")
-                    && reason.to_lowercase().contains("administrative shutdown")
-            })
+        peer["last-error"].as_str().is_some_and(|error| {
+            error.starts_with("received Cease") && error.to_lowercase().contains("administrative shutdown")
+        })
     });
     let peer = speaker.await_established(PEER_IPV6);
     assert_eq!(peer["established-transitions"], 1, "the other session: {peer}");
