@@ -123,6 +123,8 @@ const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
         "llgr.rs",
         "gobgps_routes_are_a_last_resort_while_it_stays_away",
     ),
+    ("routes of VPNs (RFC 4364, 4659), eBGP", "GoBGP", "vpn.rs", "both_ways_with_an_external_neighbour"),
+    ("routes of VPNs, iBGP", "GoBGP", "vpn.rs", "both_ways_with_an_internal_neighbour"),
     ("SR policies of GoBGP's (RFC 9830)", "GoBGP", "sr_policy.rs", "what_gobgp_originates_is_read"),
     ("SR policies of ours", "GoBGP", "sr_policy.rs", "what_we_originate_is_read_by_gobgp"),
     (
