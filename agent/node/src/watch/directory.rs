@@ -3,7 +3,9 @@
 //! The files of the folder whose names end in `.yaml`, `.yml` or `.json` are read, hidden ones and subfolders are not.
 //! inotify says when to look; what is true is always read from the folder itself, so a lost or spurious notice costs
 //! nothing but time. A file that someone is writing in place counts with its old content until it is closed, a new one
-//! not at all, so that half a file is never taken for a whole one. Symbolic links are followed, as mounted ConfigMaps consist of them.
+//! not at all, so that half a file is never taken for a whole one. Notices come after the fact, so they aren't trusted alone:
+//! what changed counts once it has stayed the same for a moment ([`QUIET`]), before and after it was read; a file that has
+//! become empty, and one that has gone, longer ([`DOUBT`]), as many programs empty or move a file before they write it. Symbolic links are followed, as mounted ConfigMaps consist of them.
 //!
 //! A folder that is missing or can't be read keeps what it last said; it is looked for again until it comes back.
 
@@ -31,6 +33,8 @@ const PATROL: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_secs(1);
 /// Changes that follow each other this closely are told together.
 const QUIET: Duration = Duration::from_millis(20);
+/// What takes objects away wholesale counts once it has been so for this long.
+const DOUBT: Duration = Duration::from_millis(300);
 /// A file that was written to and never closed counts as complete after this time without writing.
 const ABANDONED: Duration = Duration::from_secs(3);
 /// Larger files are no manifests.
@@ -197,12 +201,24 @@ struct Scanner {
     notices: Option<Notices>,
     lost_notices: bool,
     writing: HashMap<String, Instant>,
+    /// Files that are not as last read, nor for long as they are.
+    unsettled: HashMap<String, Unsettled>,
+    /// Files that have gone, and since when.
+    gone: HashMap<String, Instant>,
     manifests: Manifests,
     seen: BTreeMap<String, Option<Stamp>>,
     trouble: Option<String>,
     read_once: bool,
     /// When the folder could be read for the first time. The first lists wait for files being written, but not for ever.
     first_look: Option<Instant>,
+}
+
+/// A file that is not as last read.
+#[derive(Copy, Clone, Debug)]
+struct Unsettled {
+    stamp: Option<Stamp>,
+    /// Since when it has been like this.
+    since: Instant,
 }
 
 /// What a look at one file gave.
@@ -218,6 +234,8 @@ impl Scanner {
             notices: None,
             lost_notices: false,
             writing: HashMap::new(),
+            unsettled: HashMap::new(),
+            gone: HashMap::new(),
             manifests: Manifests::default(),
             seen: BTreeMap::new(),
             trouble: None,
@@ -228,6 +246,9 @@ impl Scanner {
 
     /// How long to wait for a notice before looking all the same.
     fn patience(&self) -> Duration {
+        if !self.unsettled.is_empty() || !self.gone.is_empty() {
+            return QUIET;
+        }
         match (&self.notices, self.lost_notices, self.writing.is_empty()) {
             (Some(_), false, true) => PATROL,
             (Some(_), false, false) => ABANDONED,
@@ -246,13 +267,20 @@ impl Scanner {
                 // A file that was written to while it was read is not to be trusted.
                 self.drain();
                 let first_look = *self.first_look.get_or_insert_with(Instant::now);
-                let complete = names.iter().all(|name| !self.writing.contains_key(name));
+                let complete = names
+                    .iter()
+                    .all(|name| !self.writing.contains_key(name) && !self.unsettled.contains_key(name));
                 self.read_once |= complete || first_look.elapsed() > ABANDONED;
                 for (name, stamp, reading) in readings {
                     if self.writing.contains_key(&name) {
                         continue;
                     }
                     let full = self.full_name(&name);
+                    if self.is_doubtful(&name, &full, &reading) {
+                        self.manifests.doubt(&full);
+                        continue;
+                    }
+                    self.unsettled.remove(&name);
                     match reading {
                         Reading::Text(text) => self.manifests.put(&full, &text),
                         Reading::Unreadable(reason) => self.manifests.unreadable(&full, None, reason),
@@ -299,37 +327,79 @@ impl Scanner {
         self.trouble = trouble;
     }
 
+    /// A file that has gone counts as gone after a moment, as it may be on its way back or be another one's name now.
     fn forget_gone(&mut self, names: &BTreeSet<String>) {
-        let gone: Vec<String> = self.seen.keys().filter(|name| !names.contains(*name)).cloned().collect();
-        for name in gone {
+        self.unsettled.retain(|name, _| names.contains(name));
+        let missing: Vec<String> = self.seen.keys().filter(|name| !names.contains(*name)).cloned().collect();
+        for name in missing {
             self.seen.remove(&name);
+            self.manifests.doubt(&self.full_name(&name));
+            self.gone.insert(name, Instant::now());
+        }
+        // One that is back is read as a new one.
+        self.gone.retain(|name, _| !names.contains(name));
+        let over: Vec<String> = self
+            .gone
+            .iter()
+            .filter(|(_, since)| since.elapsed() >= DOUBT)
+            .map(|(name, _)| name.clone())
+            .collect();
+        for name in over {
+            self.gone.remove(&name);
             self.manifests.remove(&self.full_name(&name));
         }
     }
 
-    fn read_changed(&self, names: &BTreeSet<String>) -> Vec<(String, Option<Stamp>, Reading)> {
+    fn read_changed(&mut self, names: &BTreeSet<String>) -> Vec<(String, Option<Stamp>, Reading)> {
         let mut readings = Vec::new();
         for name in names {
             if self.writing.contains_key(name) {
+                self.unsettled.remove(name);
                 continue;
             }
             let path = self.path.join(name);
-            let (stamp, reading) = match fs::metadata(&path) {
+            let (stamp, absence) = match fs::metadata(&path) {
                 Ok(meta) if meta.is_dir() => continue,
-                Ok(meta) => {
-                    let stamp = Some(Stamp::from(&meta));
-                    if self.seen.get(name) == Some(&stamp) {
-                        continue;
-                    }
-                    (stamp, read_file(&path))
-                }
+                Ok(meta) => (Some(Stamp::from(&meta)), None),
                 // Deleted since it was listed, or a link to nowhere.
-                Err(_) if self.seen.get(name) == Some(&None) => continue,
-                Err(error) => (None, Reading::Unreadable(error.to_string())),
+                Err(error) => (None, Some(error.to_string())),
             };
-            readings.push((name.clone(), stamp, reading));
+            if self.seen.get(name) == Some(&stamp) {
+                self.unsettled.remove(name);
+                continue;
+            }
+            if !self.has_settled(name, stamp) {
+                continue;
+            }
+            let reading = absence.map_or_else(|| read_file(&path), Reading::Unreadable);
+            // Its notice may not be there yet where it was written to just now.
+            let after = fs::metadata(&path).ok().map(|meta| Stamp::from(&meta));
+            if after == stamp {
+                readings.push((name.clone(), stamp, reading));
+            } else {
+                self.has_settled(name, after);
+            }
         }
         readings
+    }
+
+    /// Whether a file that isn't as last read has been as it is for long enough.
+    fn has_settled(&mut self, name: &str, stamp: Option<Stamp>) -> bool {
+        let now = Instant::now();
+        match self.unsettled.get(name) {
+            Some(unsettled) if unsettled.stamp == stamp => now.duration_since(unsettled.since) >= QUIET,
+            Some(_) | None => {
+                self.unsettled.insert(name.to_owned(), Unsettled { stamp, since: now });
+                false
+            }
+        }
+    }
+
+    /// Whether a file says nothing any more, and hasn't done so for long.
+    fn is_doubtful(&self, name: &str, full: &str, reading: &Reading) -> bool {
+        let Reading::Text(text) = reading else { return false };
+        let young = self.unsettled.get(name).is_some_and(|unsettled| unsettled.since.elapsed() < DOUBT);
+        young && Manifests::says_nothing(text) && self.manifests.holds(full)
     }
 
     fn full_name(&self, name: &str) -> Arc<str> {

@@ -75,6 +75,25 @@ impl Manifests {
         self.files.entry(Arc::clone(name)).or_default().unread = Some((line, reason));
     }
 
+    /// A file has gone or become empty, perhaps for a moment only: what it gave stays in force until it is put or removed,
+    /// unless another file gives it.
+    pub(crate) fn doubt(&mut self, name: &str) {
+        if let Some(file) = self.files.get_mut(name) {
+            file.held.extend(file.places.drain(..).filter_map(|place| place.id));
+            file.unread = None;
+        }
+    }
+
+    /// Whether a file gives any object.
+    pub(crate) fn holds(&self, name: &str) -> bool {
+        self.files.get(name).is_some_and(|file| !file.places.is_empty() || !file.held.is_empty())
+    }
+
+    /// Whether a text has nothing but blanks and comments.
+    pub(crate) fn says_nothing(text: &str) -> bool {
+        text.lines().map(str::trim).all(|line| line.is_empty() || line == "---" || line.starts_with('#'))
+    }
+
     /// A file is gone.
     pub(crate) fn remove(&mut self, name: &str) {
         self.files.remove(name);

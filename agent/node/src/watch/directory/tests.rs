@@ -142,6 +142,73 @@ async fn a_file_in_the_middle_of_being_written_is_not_taken_for_whole() {
 }
 
 #[tokio::test]
+async fn what_empties_a_file_or_takes_it_away_for_a_moment_takes_no_object_away() {
+    let mut lab = Lab::new();
+    let (one, two) = (pool("one", "10.0.0.0/16"), pool("two", "10.1.0.0/16"));
+    lab.write("a.yaml", &format!("{one}{two}"));
+    lab.write("b.yaml", &pool("three", "10.3.0.0/16"));
+    lab.until_pools(&[("one", "10.0.0.0/16"), ("two", "10.1.0.0/16"), ("three", "10.3.0.0/16")]).await;
+    let mut scanner = lab.watcher.scanner.take().unwrap();
+    // As it is right after `cp` has opened the file, without a notice of it having come.
+    let everything = scanner.notices.take();
+    for changed in ["", "# soon\n"] {
+        lab.write("a.yaml", changed);
+        fs::rename(lab.path("b.yaml"), lab.path("b.yaml~")).unwrap();
+        let begun = Instant::now();
+        while begun.elapsed() < 4 * QUIET {
+            assert!(scanner.scan().is_empty(), "objects went that come back");
+            std::thread::yield_now();
+        }
+        lab.write("a.yaml", &format!("{one}{two}"));
+        fs::rename(lab.path("b.yaml~"), lab.path("b.yaml")).unwrap();
+        while scanner.patience() == QUIET {
+            assert!(scanner.scan().is_empty(), "nothing has changed");
+            std::thread::yield_now();
+        }
+    }
+    scanner.notices = everything;
+    lab.watcher.scanner = Some(scanner);
+    lab.write("a.yaml", "");
+    fs::remove_file(lab.path("b.yaml")).unwrap();
+    lab.until_pools(&[]).await;
+}
+
+#[tokio::test]
+async fn what_moves_to_another_file_moves_at_once_and_is_no_duplicate() {
+    let mut lab = Lab::new();
+    let (one, two) = (pool("one", "10.0.0.0/16"), pool("two", "10.1.0.0/16"));
+    lab.write("a.yaml", &one);
+    lab.until_pools(&[("one", "10.0.0.0/16")]).await;
+    lab.write("a.yaml", "");
+    lab.write("z.yaml", &format!("{one}{two}"));
+    let changes = lab.watcher.next().await;
+    assert!(matches!(&changes[..], [SourceChange::Put(name, _)] if name.as_str() == "two"), "{changes:?}");
+}
+
+#[tokio::test]
+async fn a_file_that_changes_all_the_time_is_read_when_it_is_quiet() {
+    let mut lab = Lab::new();
+    lab.write("a.yaml", &pool("one", "10.0.0.0/16"));
+    lab.until_pools(&[("one", "10.0.0.0/16")]).await;
+    let mut scanner = lab.watcher.scanner.take().unwrap();
+    scanner.notices = None;
+    // Each look finds the file complete and just written.
+    for subnet in 1..50_u8 {
+        lab.write(
+            "a.yaml",
+            &pool(
+                &format!("pool-{subnet:0>width$}", width = usize::from(subnet)),
+                &format!("10.{subnet}.0.0/16"),
+            ),
+        );
+        assert!(scanner.scan().is_empty(), "a file that was written a moment ago counted");
+    }
+    lab.write("a.yaml", &pool("one", "10.99.0.0/16"));
+    lab.watcher.scanner = Some(scanner);
+    lab.until_pools(&[("one", "10.99.0.0/16")]).await;
+}
+
+#[tokio::test]
 async fn a_new_file_counts_when_it_is_complete_and_first_lists_wait_for_it() {
     let mut lab = Lab::new();
     lab.write("a.yaml", &pool("one", "10.0.0.0/16"));
