@@ -24,11 +24,11 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::net::UnixListener;
 use tokio::task::JoinHandle;
 
+use crate::api::row;
 use crate::faults::Fault;
 use crate::server::handle::SimControl;
 use crate::server::listen;
@@ -86,12 +86,22 @@ async fn accept(control: SimControl, listener: UnixListener) {
     }
 }
 
-/// One fault, or several.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Faults {
-    One(Fault),
-    Many(Vec<Fault>),
+/// One fault, or a list of them. Not left to an untagged enum, whose errors don't say what is wrong.
+fn faults(body: &[u8]) -> Result<Vec<Fault>, String> {
+    let faults: Vec<Fault> = match serde_json::from_slice(body).map_err(|error| error.to_string())? {
+        all @ Value::Array(_) => serde_json::from_value(all),
+        one => serde_json::from_value(one).map(|fault| vec![fault]),
+    }
+    .map_err(|error| error.to_string())?;
+    for message in faults.iter().filter_map(Fault::message) {
+        if !row::is_request(message) {
+            return Err(format!(
+                "no request is called `{message}`, so the fault would never happen; names are VPP's, without CRC, such as \
+                 ip_route_add_del_v2"
+            ));
+        }
+    }
+    Ok(faults)
 }
 
 async fn answer(
@@ -133,10 +143,9 @@ fn not_found(path: &str) -> (StatusCode, Value) {
 }
 
 fn add(control: &SimControl, body: &[u8]) -> (StatusCode, Value) {
-    match serde_json::from_slice(body) {
-        Ok(Faults::One(fault)) => control.fault(fault),
-        Ok(Faults::Many(faults)) => faults.into_iter().for_each(|fault| control.fault(fault)),
-        Err(error) => return (StatusCode::BAD_REQUEST, json!({ "error": error.to_string() })),
+    match faults(body) {
+        Ok(faults) => faults.into_iter().for_each(|fault| control.fault(fault)),
+        Err(error) => return (StatusCode::BAD_REQUEST, json!({ "error": error })),
     }
     (StatusCode::OK, json!(control.faults()))
 }
@@ -151,4 +160,25 @@ async fn act(control: &SimControl, path: &str) -> Option<()> {
         _ => return None,
     }
     Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_that_cannot_be_is_refused_with_what_is_wrong() {
+        for (text, expected) in [
+            (r#"{"fault":"refus"}"#, "unknown variant `refus`, expected one of `delay`, `refuse`"),
+            (r#"[{"fault":"refuse"}]"#, "missing field `retval`"),
+            (r#"{"fault":"silence","message":"ip_route_add"}"#, "no request is called `ip_route_add`"),
+            ("{", "EOF"),
+        ] {
+            let error = faults(text.as_bytes()).expect_err(text);
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+        let all = r#"[{"fault":"silence","message":"ip_route_add_del_v2"},{"fault":"silence","message":"sockclnt_create"}]"#;
+        assert_eq!(faults(all.as_bytes()).map(|faults| faults.len()), Ok(2));
+        assert_eq!(faults(br#"{"fault":"silence"}"#).map(|faults| faults.len()), Ok(1));
+    }
 }

@@ -143,15 +143,19 @@ impl FaultPlan {
 }
 
 impl Fault {
-    fn matches(&self, name: &str) -> bool {
-        let wanted = match self {
+    /// Which requests it is about, where not about all.
+    pub(crate) fn message(&self) -> Option<&str> {
+        match self {
             Self::Delay { message, .. }
             | Self::Refuse { message, .. }
             | Self::Silence { message, .. }
             | Self::Drop { message, .. }
-            | Self::Restart { message, .. } => message,
-        };
-        match wanted {
+            | Self::Restart { message, .. } => message.as_deref(),
+        }
+    }
+
+    fn matches(&self, name: &str) -> bool {
+        match self.message() {
             Some(wanted) => wanted == name,
             None => name != "sockclnt_create" && name != "sockclnt_delete",
         }

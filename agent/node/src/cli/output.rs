@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -18,6 +19,14 @@ pub(super) enum CommandError {
     /// No answer.
     #[error(transparent)]
     Ask(#[from] AskError),
+    /// No simulated VPP listens.
+    #[error("cannot reach {}: {source}; is a `peregrine vpp-sim` running that was started with --control {}?", .socket.display(), .socket.display())]
+    NoSim {
+        /// Its control socket.
+        socket: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// The answer can't be written.
     #[error("cannot write: {0}")]
     Write(#[from] io::Error),

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use clap::Args;
 use vpp_sim::{InterfaceSpec, SimOptions};
 
-use super::output::{print, run as run_command};
+use super::output::{CommandError, print, run as run_command};
 use crate::app::signals::{Signals, Wish};
-use crate::inspect::client::{ask, post};
+use crate::inspect::client::{AskError, ask, post};
 use crate::log::{self, LogSettings};
 
 const EXAMPLES: &str = r#"For example:
@@ -54,16 +54,24 @@ pub(super) struct Arguments {
     fault: Option<String>,
 }
 
+/// Whoever asks a simulated VPP wants to hear of that one, not of an agent.
+fn of_sim(error: AskError) -> CommandError {
+    match error {
+        AskError::NotThere { socket, source } => CommandError::NoSim { socket, source },
+        other @ (AskError::Broken(_) | AskError::Refused(_) | AskError::Unreadable(_)) => other.into(),
+    }
+}
+
 pub(super) fn run(arguments: Arguments) -> ExitCode {
     let Arguments { socket, interfaces, control, hide, respawn, show, fault } = arguments;
     if let Some(control) = show {
         return run_command(async {
-            let state: serde_json::Value = ask(&control, "/v1/state").await?;
+            let state: serde_json::Value = ask(&control, "/v1/state").await.map_err(of_sim)?;
             print(&format!("{state:#}\n"))
         });
     }
     if let (Some(fault), Some(control)) = (fault, &control) {
-        return run_command(async { print(&post(control, "/v1/faults", fault).await?) });
+        return run_command(async { print(&post(control, "/v1/faults", fault).await.map_err(of_sim)?) });
     }
     let Some(socket) = socket else { return ExitCode::FAILURE };
     log::start(LogSettings::default());

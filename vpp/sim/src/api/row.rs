@@ -50,6 +50,11 @@ pub(crate) fn foreign(name: MsgName, answer: MsgName, answer_size: usize, serve:
     Row { id: 0, answer_id: 0, name, answer, answer_context_at: 2, answer_size, is_dump: false, serve }
 }
 
+/// Whether a request or dump of this name, without CRC, has a handler.
+pub(crate) fn is_request(name: &str) -> bool {
+    rows().any(|row| row.name.name() == name)
+}
+
 /// Every request and dump with a handler.
 pub(crate) fn rows() -> impl Iterator<Item = Row> {
     [
