@@ -8,7 +8,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
-TRIPLE := $(shell rustc -vV | sed -n 's/^host: //p')
+TRIPLE := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 PEREGRINE := $(TARGET_DIR)/release/peregrine
 FUZZ_SECONDS ?= 60
 
@@ -20,6 +20,7 @@ run: build
 
 # Naming the target keeps build scripts and procedural macros dynamic.
 build:
+	@[ -n "$(TRIPLE)" ] || { echo "Rust is needed, and neither rustc nor cargo is on the PATH of $$(id -un): see https://rustup.rs. With sudo, keep your own PATH: sudo env \"PATH=\$$PATH\" make run" >&2; exit 1; }
 	@sh .ci/packages run
 	PEREGRINE_COMMIT=$$(git rev-parse --short HEAD 2>/dev/null || echo unknown) RUSTFLAGS='-C target-feature=+crt-static' cargo build --locked --release --target $(TRIPLE) --bin peregrine
 	@mkdir -p $(TARGET_DIR)/release

@@ -14,7 +14,11 @@ export PATH=$PATH:/usr/sbin:/sbin
 if [ "${1:-}" != --inside ]; then
     peregrine=$(realpath "${1:?usage: lab.sh PEREGRINE}")
     if [ "$(id -u)" != 0 ]; then
-        echo "The lab makes network namespaces, which needs root: sudo make run" >&2
+        echo "The lab makes network namespaces, which needs root: sudo env \"PATH=\$PATH\" make run (the PATH finds your own Rust)" >&2
+        exit 1
+    fi
+    if [ -n "${VPP_BIN:-}" ] && ! { [ -f "$VPP_BIN" ] && [ -x "$VPP_BIN" ]; }; then
+        echo "VPP_BIN=$VPP_BIN is no program. Name VPP's binary, such as /usr/bin/vpp, or leave VPP_BIN out for the simulated one." >&2
         exit 1
     fi
     lab=$(mktemp -d "${TMPDIR:-/tmp}/peregrine-lab.XXXXXX")
@@ -155,7 +159,8 @@ own_routes() {
         $2 == "interface" { through = " " $4 }
         $2 == "next_hop"  { via = " " $4 }
         $2 == "prefix"    { prefix = $4 }
-        $2 == "source" && $4 == "peregrine" { printf "%-22s%s%s%s\n", prefix, kind, through, via }'
+        $2 == "source" && $4 == "peregrine" { own[++count] = sprintf("%-22s%s%s%s", prefix, kind, through, via) }
+        $2 == "table_id" && length($1) == 6 { gsub(/[^0-9]/, "", $3); for (at = 1; at <= count; at++) print own[at] ($3 == 0 ? "" : "  (table " $3 ", the pods'"'"' own)"); count = 0 }'
 }
 
 # --- what has to be true in the end -------------------------------------------------------------------------------
@@ -275,18 +280,33 @@ if [ -n "$once" ]; then
     echo
     echo "After 60 seconds:"
     echo "$left"
+    echo "── the end of agent.log"
     tail -n 30 agent.log
+    echo "── the end of vpp.log"
+    tail -n 30 vpp.log
     exit 1
 fi
+
+# Everything at first, and then the lines that came (+) and went (-), below the heading of their table.
+changes() { # before, after: both without clocks
+    diff -U 1000 <(printf '%s\n' "$1") <(printf '%s\n' "$2") | awk '
+        NR <= 3 { next }
+        { line = substr($0, 2) }
+        line ~ /^──/ { heading = line; told = 0; next }
+        /^[-+]/ { if (!told) { print heading; told = 1 }; print substr($0, 1, 1) " " line }' || true
+}
 
 help
 shown=""
 while true; do
     now=$(tables 2>&1)
-    if [ "$(without_clocks <<<"$now")" != "$shown" ]; then
-        shown=$(without_clocks <<<"$now")
-        printf '\n\033[1m%s\033[0m\n%s\n' "$(date +%T) something changed" "$now"
+    plain=$(without_clocks <<<"$now")
+    if [ -z "$shown" ]; then
+        printf '\n\033[1m%s\033[0m\n%s\n' "$(date +%T) as it is now" "$now"
+    elif [ "$plain" != "$shown" ]; then
+        printf '\n\033[1m%s\033[0m\n%s\n' "$(date +%T) what changed (t shows everything)" "$(changes "$shown" "$plain")"
     fi
+    shown=$plain
     if [ ! -t 0 ]; then
         sleep 1
     elif read -r -s -n 1 -t 1 key; then
