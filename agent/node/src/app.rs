@@ -7,6 +7,7 @@ mod lock;
 pub(crate) mod signals;
 pub(crate) mod speaker;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::process::ExitCode;
 
@@ -53,17 +54,47 @@ pub(crate) async fn log_peers(speaker: Handle) {
     use bgp_core::speaker::PeerEventKind as Kind;
     use tokio::sync::broadcast::error::RecvError;
     let Ok(mut events) = speaker.peer_events() else { return };
+    let mut failures = Failures::default();
     loop {
         match events.recv().await {
             Ok(event) => match event.kind {
                 Kind::State(state) => tracing::debug!(peer = %event.peer, %state, "session state"),
-                Kind::Up => tracing::info!(peer = %event.peer, "session established"),
-                Kind::Down(reason) => tracing::warn!(peer = %event.peer, %reason, "session down"),
+                Kind::Up => {
+                    failures.over(&event.peer.to_string());
+                    tracing::info!(peer = %event.peer, "session established");
+                }
+                Kind::Down(reason) => {
+                    failures.over(&event.peer.to_string());
+                    tracing::warn!(peer = %event.peer, %reason, "session down");
+                }
+                Kind::Failed(reason) if failures.is_news(&event.peer.to_string(), &reason.to_string()) => {
+                    tracing::warn!(peer = %event.peer, %reason, "no session; trying on");
+                }
                 Kind::Failed(reason) => tracing::debug!(peer = %event.peer, %reason, "no session"),
             },
             Err(RecvError::Lagged(missed)) => tracing::debug!(missed, "session events missed"),
             Err(RecvError::Closed) => return,
         }
+    }
+}
+
+/// Why attempts to get sessions have failed, so that each reason is told once and not at each attempt.
+#[derive(Debug, Default)]
+struct Failures(BTreeMap<String, BTreeSet<String>>);
+
+impl Failures {
+    /// Reasons of one neighbor may take turns, but no longer than this.
+    const KEPT: usize = 16;
+
+    /// Whether this reason is a new one for this neighbor.
+    fn is_news(&mut self, peer: &str, reason: &str) -> bool {
+        let told = self.0.entry(peer.to_owned()).or_default();
+        told.len() < Self::KEPT && told.insert(reason.to_owned())
+    }
+
+    /// The session came up, or ended: what fails from now on is news.
+    fn over(&mut self, peer: &str) {
+        self.0.remove(peer);
     }
 }
 
@@ -88,5 +119,17 @@ mod tests {
             ExitCode::SUCCESS
         });
         assert_eq!(format!("{code:?}"), format!("{:?}", ExitCode::SUCCESS));
+    }
+
+    #[test]
+    fn a_reason_is_news_once_until_the_session_has_been_up() {
+        let mut failures = Failures::default();
+        let mut news = |peer, reasons: &[&str]| -> Vec<bool> {
+            reasons.iter().map(|reason| failures.is_news(peer, reason)).collect()
+        };
+        assert_eq!(news("a", &["refused", "refused", "bad peer AS", "refused"]), [true, false, true, false]);
+        assert_eq!(news("b", &["refused"]), [true]);
+        failures.over("a");
+        assert_eq!([failures.is_news("a", "refused"), failures.is_news("b", "refused")], [true, false]);
     }
 }

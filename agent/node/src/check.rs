@@ -1,4 +1,4 @@
-//! `peregrine check`: everything that is wrong with manifests, or with the file of a speaker, before anyone runs them.
+//! `peregrine check`: everything that is wrong with manifests, or with the file of a speaker or an agent, before anyone runs them.
 //!
 //! Manifests are put together as the agent does it, and then told to an engine for each of their nodes: what only shows
 //! when objects meet is found too. Nothing is connected to, and nothing changes.
@@ -13,6 +13,7 @@ use agent_core::{Config, Engine};
 use bgp_core::time::Instant;
 
 use crate::crd::Kind;
+use crate::env::{self, SettingsFault};
 use crate::speaker_file::SpeakerFile;
 use crate::watch::{Manifests, SourceChange, event, list, read_text};
 use crate::yaml::{Flaw, Line, Value, documents};
@@ -38,6 +39,13 @@ pub(crate) fn check(paths: &[PathBuf]) -> Findings {
         let name: Arc<str> = path.to_string_lossy().into();
         match read_text(&path) {
             Ok(text) if is_speaker_file(&text) => speaker(&name, &text, &mut findings),
+            Ok(text)
+                if keys(&text).is_some_and(|keys| {
+                    env::is_settings(&keys.iter().map(|key| &**key).collect::<Vec<_>>())
+                }) =>
+            {
+                settings(&name, &text, &mut findings);
+            }
             Ok(text) => manifests.put(&name, &text),
             Err(reason) => findings.unreadable(&name, reason),
         }
@@ -82,11 +90,33 @@ fn files(path: &Path, findings: &mut Findings) -> Vec<PathBuf> {
 
 /// A speaker's file has none of what every manifest begins with, and something that only it has.
 fn is_speaker_file(text: &str) -> bool {
-    let Ok(documents) = documents(text) else { return false };
-    let [document] = &documents[..] else { return false };
-    let Value::Map(entries) = &document.value else { return false };
-    let has = |keys: &[&str]| entries.iter().any(|entry| keys.contains(&&*entry.key));
+    let Some(found) = keys(text) else { return false };
+    let has = |keys: &[&str]| found.iter().any(|key| keys.contains(&&**key));
     !has(&["apiVersion", "kind"]) && has(&["asn", "router-id", "neighbors", "originate", "policies"])
+}
+
+/// The keys of the one map that a text is.
+fn keys(text: &str) -> Option<Vec<String>> {
+    let documents = documents(text).ok()?;
+    let [document] = &documents[..] else { return None };
+    let Value::Map(entries) = &document.value else { return None };
+    Some(entries.iter().map(|entry| entry.key.clone()).collect())
+}
+
+/// The settings of an agent.
+fn settings(name: &Arc<str>, text: &str, findings: &mut Findings) {
+    for fault in env::check(name, text) {
+        let SettingsFault::Key { flaw, .. } = fault else { continue };
+        let warning = flaw.mistake.is_warning();
+        findings.problems.push(Condition {
+            object: ObjectRef::new("settings", "of the agent"),
+            field: flaw.field.as_str().into(),
+            reason: flaw.mistake.to_string().into(),
+            remedy: if warning { "" } else { "with it the agent does not start" }.into(),
+            severity: if warning { Severity::Warning } else { Severity::Error },
+            location: Some(Location { file: Arc::clone(name), line: flaw.line.0 }),
+        });
+    }
 }
 
 fn speaker(name: &Arc<str>, text: &str, findings: &mut Findings) {
@@ -218,6 +248,19 @@ spec: {peerIP: 192.0.2.253, asNumber: 65001}
             [
                 "s.yaml:4: neighbor 192.0.2.2 neighbors[0].asn: must be an AS number above 0, such as 65000 or 6.10, not \"0\" (this neighbor would not run)",
                 "t.yaml:1: speaker file router-id: is required (with it nothing of the file counts)",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_settings_of_an_agent_are_known_by_their_keys() {
+        let right = include_str!("../../../deploy/examples/agent.yaml");
+        assert_eq!(found(&[("agent.yaml", right)]), [""; 0]);
+        assert_eq!(
+            found(&[("agent.yaml", "node: a\nvpp:\n  uplnk: eth0\nhealth: here\n")]),
+            [
+                "agent.yaml:3: settings of the agent vpp.uplnk: unknown field; did you mean \"uplink\"? (with it the agent does not start)",
+                "agent.yaml:4: settings of the agent health: must be an address such as :9090 or 127.0.0.1:9090, or none, not \"here\" (with it the agent does not start)",
             ]
         );
     }

@@ -50,6 +50,47 @@ pub(crate) struct Settings {
     pub(crate) log: LogSettings,
 }
 
+impl Settings {
+    /// The keys of the settings that are others in `new`.
+    pub(crate) fn differences(&self, new: &Self) -> Vec<&'static str> {
+        // Every field, so that a new one is not forgotten.
+        let Self {
+            node,
+            manifests,
+            namespace,
+            vpp,
+            uplink,
+            loss_grace,
+            audit,
+            mode,
+            router_id,
+            api,
+            state,
+            health,
+            log,
+        } = self;
+        [
+            ("node", *node != new.node),
+            ("datastore", *manifests != new.manifests),
+            ("namespace", *namespace != new.namespace),
+            ("vpp.socket", *vpp != new.vpp),
+            ("vpp.uplink", *uplink != new.uplink),
+            ("vpp.loss-grace", *loss_grace != new.loss_grace),
+            ("vpp.audit", *audit != new.audit),
+            ("bgp.mode", *mode != new.mode),
+            ("bgp.router-id", *router_id != new.router_id),
+            ("api", *api != new.api),
+            ("state", *state != new.state),
+            ("health", *health != new.health),
+            ("log.level", log.level != new.log.level),
+            ("log.format", log.format != new.log.format),
+        ]
+        .into_iter()
+        .filter_map(|(key, differs)| differs.then_some(key))
+        .collect()
+    }
+}
+
 /// IP versions of BGP sessions.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Mode {
@@ -168,12 +209,31 @@ pub(crate) fn load(file: Option<&Path>, variables: impl IntoIterator<Item = (OsS
     Loaded { settings, faults }
 }
 
+/// Everything that is wrong with the text of a settings file by itself. Keys that it lacks may be set by variables, and are
+/// none of it.
+pub(crate) fn check(file: &str, text: &str) -> Vec<SettingsFault> {
+    let mut faults = Vec::new();
+    read_file(file, text, &mut Draft::default(), &mut faults);
+    faults
+}
+
+/// Whether a map of a file has keys as the settings of an agent do, and none that manifests or a speaker's file begin with.
+pub(crate) fn is_settings(keys: &[&str]) -> bool {
+    const ONLY_HERE: [&str; 5] = ["node", "datastore", "vpp", "health", "state"];
+    keys.iter().any(|key| ONLY_HERE.contains(key))
+        && !keys.iter().any(|key| ["apiVersion", "kind"].contains(key))
+}
+
 /// The table of settings as text, for `--help`.
 pub(crate) fn help() -> String {
     let mut text = String::from("Settings (key of the file, environment variables, default):\n");
-    for row in ROWS {
+    for row in ROWS.iter().filter(|row| row.in_force) {
         let default = if row.default.is_empty() { String::new() } else { format!(" [{}]", row.default) };
         text += &format!("  {}{default}\n      {}\n      {}\n", row.key, row.variables.join(", "), row.help);
+    }
+    text += "\nKept for later releases; this one takes the default only:\n";
+    for row in ROWS.iter().filter(|row| !row.in_force) {
+        text += &format!("  {} [{}]: {}\n", row.key, row.default, row.help);
     }
     text += "\nVariables with JSON in them:\n";
     for (name, help) in JSON_VARIABLES {

@@ -28,6 +28,7 @@ use crate::env::{self, Mode, RouterIdChoice, Settings};
 use crate::execute::vpp::VppExecutor;
 use crate::health;
 use crate::inspect::Inspector;
+use crate::inspect::answer::Version;
 use crate::inspect::http::{Listener, serve};
 use crate::log::{self, LogControl};
 use crate::watch::{Directory, RibWatcher};
@@ -53,7 +54,14 @@ async fn serve_node(file: Option<PathBuf>, mut settings: Settings, log: LogContr
         }
     };
     let state = settings.state.display().to_string();
-    let _lock = match lock::take(&settings.state) {
+    let _lock = match lock::take_in_time(&settings.state, || {
+        tracing::info!(
+            state,
+            "another agent runs with this folder, and may be stopping: waiting for its end"
+        );
+    })
+    .await
+    {
         Ok(lock) => Some(lock),
         Err(error @ LockError::Held) => {
             tracing::error!(state, %error, "cannot start");
@@ -106,7 +114,8 @@ async fn serve_node(file: Option<PathBuf>, mut settings: Settings, log: LogContr
     if let Some(address) = settings.health {
         tokio::spawn(health::run(address, asks_in));
     }
-    tracing::info!(node = settings.node, manifests = %settings.manifests.display(), "started");
+    let Version { version, commit, .. } = Version::own();
+    tracing::info!(node = settings.node, manifests = %settings.manifests.display(), version, commit, "started");
 
     // Last, so that every way out from here on takes leave of VPP.
     let vpp = settings.vpp.as_deref().map(VppExecutor::connect);
@@ -214,10 +223,12 @@ fn reload(file: &Option<PathBuf>, settings: &mut Settings, log: &LogControl) {
     };
     log.set_level(new.log.level);
     settings.log.level = new.log.level;
-    if new == *settings {
+    let waiting = settings.differences(&new);
+    if waiting.is_empty() {
         tracing::info!("settings read again");
     } else {
-        tracing::warn!("settings read again; only the log level changes without a restart");
+        let keys = waiting.join(", ");
+        tracing::warn!(keys, "settings read again; these differ and change with a restart only");
     }
 }
 

@@ -4,6 +4,8 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 
+use tokio::time::{Duration, Instant};
+
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
@@ -22,8 +24,30 @@ pub(super) enum LockError {
     System(#[from] io::Error),
 }
 
+/// How long the end of another agent is waited for: one that has been told to stop takes a moment (its sessions and VPP
+/// are taken leave of), and whoever starts the next one need not wait for it.
+const PATIENCE: Duration = Duration::from_secs(4);
+/// How often it is looked whether that has ended. The system has no call that waits and can be given up.
+const AGAIN: Duration = Duration::from_millis(50);
+
+/// Make the folder, and take it; where another process has it, say so by `waits` and wait a little for its end.
+pub(super) async fn take_in_time(folder: &Path, waits: impl FnOnce()) -> Result<Lock, LockError> {
+    match take(folder) {
+        Err(LockError::Held) => waits(),
+        taken => return taken,
+    }
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        tokio::time::sleep(AGAIN).await;
+        match take(folder) {
+            Err(LockError::Held) if Instant::now() < deadline => {}
+            taken => return taken,
+        }
+    }
+}
+
 /// Make the folder, and take it.
-pub(super) fn take(folder: &Path) -> Result<Lock, LockError> {
+fn take(folder: &Path) -> Result<Lock, LockError> {
     std::fs::create_dir_all(folder)?;
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(folder.join("lock"))?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -46,5 +70,20 @@ mod tests {
         drop(held);
         take(&folder).unwrap();
         assert!(matches!(take(Path::new("/dev/null/x")), Err(LockError::System(_))));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_end_of_another_is_waited_for_but_not_for_ever() {
+        let dir = tempfile::tempdir().unwrap();
+        let held = take(dir.path()).unwrap();
+        let mut said = 0;
+        assert!(matches!(take_in_time(dir.path(), || said += 1).await, Err(LockError::Held)));
+        let mut waiting = std::pin::pin!(take_in_time(dir.path(), || said += 1));
+        assert!(tokio::time::timeout(PATIENCE / 2, waiting.as_mut()).await.is_err());
+        drop(held);
+        let held = waiting.await.unwrap();
+        drop(held);
+        take_in_time(dir.path(), || panic!("nobody has it")).await.unwrap();
+        assert_eq!(said, 2);
     }
 }

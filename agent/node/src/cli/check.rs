@@ -12,7 +12,7 @@ use crate::check::check;
 use crate::engine::problem;
 use crate::inspect::answer::Problem;
 
-/// Read manifests, or the file of a speaker, and report every problem with its file, line, object, field and remedy.
+/// Read manifests, the settings of an agent, or the file of a speaker, and report every problem with its file, line, object, field and remedy.
 ///
 /// Nothing runs and nothing is changed. Ends with 0 where there is nothing to report, 1 where there are problems or
 /// warnings, 2 where something could not be read.

@@ -16,6 +16,8 @@ pub(super) struct Row {
     pub(super) variables: &'static [&'static str],
     pub(super) default: &'static str,
     pub(super) help: &'static str,
+    /// Anything but the default has an effect.
+    pub(super) in_force: bool,
     pub(super) set: Set,
 }
 
@@ -26,6 +28,7 @@ pub(super) const ROWS: &[Row] = &[
         variables: &["NODENAME"],
         default: "",
         help: "name of this node; required",
+        in_force: true,
         set: |draft, text| set(&mut draft.node, non_empty(text, "the name of this node")),
     },
     Row {
@@ -33,6 +36,7 @@ pub(super) const ROWS: &[Row] = &[
         variables: &["PEREGRINE_DATASTORE"],
         default: "",
         help: "directory:PATH, a folder of manifests as kubectl takes them, watched; required",
+        in_force: true,
         set: |draft, text| match text.strip_prefix("directory:") {
             _ if text == "kubernetes" => {
                 Err(Mistake::Unsupported { remedy: "use directory:PATH, a folder of manifests" })
@@ -46,6 +50,7 @@ pub(super) const ROWS: &[Row] = &[
         variables: &["NAMESPACE"],
         default: "calico-vpp-dataplane",
         help: "namespace of the Secrets with BGP passwords",
+        in_force: true,
         set: |draft, text| set(&mut draft.namespace, non_empty(text, "a namespace")),
     },
     Row {
@@ -53,6 +58,7 @@ pub(super) const ROWS: &[Row] = &[
         variables: &["PEREGRINE_VPP_SOCKET"],
         default: "/var/run/vpp/vpp-api.sock",
         help: "VPP's API socket; none: speak BGP only",
+        in_force: true,
         set: |draft, text| set(&mut draft.vpp, optional_path(text)),
     },
     Row {
@@ -60,6 +66,7 @@ pub(super) const ROWS: &[Row] = &[
         variables: &["PEREGRINE_VPP_UPLINK"],
         default: "",
         help: "VPP interface of the node's address; found by the address when left out",
+        in_force: true,
         set: |draft, text| set(&mut draft.uplink, non_empty(text, "the name of an interface of VPP")),
     },
     Row {
@@ -67,6 +74,7 @@ pub(super) const ROWS: &[Row] = &[
         variables: &["PEREGRINE_VPP_LOSS_GRACE"],
         default: "5s",
         help: "VPP away longer than this: own prefixes are withdrawn until it is replayed",
+        in_force: true,
         set: |draft, text| set(&mut draft.loss_grace, time(text)),
     },
     Row {
@@ -74,6 +82,7 @@ pub(super) const ROWS: &[Row] = &[
         variables: &["PEREGRINE_VPP_AUDIT"],
         default: "5m",
         help: "how often all that VPP holds is read and repaired, at least 10s; none turns it off",
+        in_force: true,
         set: |draft, text| {
             let every = if text == "none" { None } else { Some(time(text)?) };
             if every.is_some_and(|every| every < Duration::from_secs(10)) {
@@ -87,6 +96,7 @@ pub(super) const ROWS: &[Row] = &[
         variables: &["PEREGRINE_VPP_INFO_FILE"],
         default: "none",
         help: "what VPP's manager wrote about uplinks; not read by this release, name the uplink instead",
+        in_force: false,
         set: |_, text| if text == "none" { Ok(()) } else { Err(Mistake::Unused) },
     },
     Row {
@@ -94,6 +104,7 @@ pub(super) const ROWS: &[Row] = &[
         variables: &["PEREGRINE_BGP_MODE", "CALICOVPP_BGP_SERVER_MODE"],
         default: "dual-stack",
         help: "dual-stack, v4-only or v6-only",
+        in_force: true,
         set: |draft, text| {
             draft.mode = match text {
                 "dual-stack" | "dualStack" => Mode::DualStack,
@@ -109,6 +120,7 @@ pub(super) const ROWS: &[Row] = &[
         variables: &["PEREGRINE_BGP_ROUTER_ID", "CALICO_ROUTER_ID"],
         default: "the node's IPv4 address",
         help: "BGP Identifier: a dotted quad, or hash: made of the node's name",
+        in_force: true,
         set: |draft, text| {
             draft.router_id = match text {
                 "hash" => RouterIdChoice::Hash,
@@ -125,6 +137,7 @@ pub(super) const ROWS: &[Row] = &[
         variables: &["PEREGRINE_BGP_ROUTE_PRIORITY"],
         default: "classic",
         help: "classic: LOCAL_PREF 100 on the wire",
+        in_force: false,
         set: |_, text| match text {
             "classic" => Ok(()),
             "calico" => Err(Mistake::Unsupported { remedy: "use classic" }),
@@ -136,6 +149,7 @@ pub(super) const ROWS: &[Row] = &[
         variables: &["PEREGRINE_BGP_REQUIRE_POLICY"],
         default: "false",
         help: "an external neighbour without a policy exchanges nothing",
+        in_force: false,
         set: |_, text| only_false(text),
     },
     Row {
@@ -143,6 +157,7 @@ pub(super) const ROWS: &[Row] = &[
         variables: &["PEREGRINE_BGP_ENFORCE_FIRST_AS"],
         default: "false",
         help: "an external neighbour's own AS must come first in its paths",
+        in_force: false,
         set: |_, text| only_false(text),
     },
     Row {
@@ -150,6 +165,7 @@ pub(super) const ROWS: &[Row] = &[
         variables: &["PEREGRINE_API"],
         default: "/var/run/peregrine/peregrine.sock",
         help: "Unix socket that the query commands ask",
+        in_force: true,
         set: |draft, text| set(&mut draft.api, path(text)),
     },
     Row {
@@ -157,6 +173,7 @@ pub(super) const ROWS: &[Row] = &[
         variables: &["PEREGRINE_STATE"],
         default: "/var/lib/peregrine",
         help: "folder for what must outlive a restart; made when absent",
+        in_force: true,
         set: |draft, text| set(&mut draft.state, path(text)),
     },
     Row {
@@ -164,6 +181,7 @@ pub(super) const ROWS: &[Row] = &[
         variables: &["PEREGRINE_HEALTH"],
         default: ":9090",
         help: "address of /liveness, /readiness and /status; none turns it off",
+        in_force: true,
         set: |draft, text| set(&mut draft.health, listen(text)),
     },
     Row {
@@ -171,6 +189,7 @@ pub(super) const ROWS: &[Row] = &[
         variables: &["PEREGRINE_METRICS"],
         default: "none",
         help: "address of /metrics",
+        in_force: false,
         set: |_, text| match listen(text)? {
             None => Ok(()),
             Some(_) => Err(Mistake::Unsupported { remedy: "use none" }),
@@ -181,6 +200,7 @@ pub(super) const ROWS: &[Row] = &[
         variables: &["PEREGRINE_LOG_LEVEL", "CALICOVPP_LOG_LEVEL"],
         default: "info",
         help: "error, warn, info, debug or trace; changes live on SIGHUP",
+        in_force: true,
         set: |draft, text| {
             let level = LogLevel::parse(text);
             draft.log.level =
@@ -193,6 +213,7 @@ pub(super) const ROWS: &[Row] = &[
         variables: &["PEREGRINE_LOG_FORMAT", "CALICOVPP_LOG_FORMAT"],
         default: "text",
         help: "text or json",
+        in_force: true,
         set: |draft, text| {
             draft.log.format = match text {
                 "text" | "pretty" => LogFormat::Text,
@@ -207,6 +228,7 @@ pub(super) const ROWS: &[Row] = &[
         variables: &["PEREGRINE_FEATURES_SRV6"],
         default: "false",
         help: "segment routing over IPv6",
+        in_force: false,
         set: |_, text| only_false(text),
     },
     Row {
@@ -214,6 +236,7 @@ pub(super) const ROWS: &[Row] = &[
         variables: &["PEREGRINE_FEATURES_MULTINET"],
         default: "false",
         help: "secondary networks",
+        in_force: false,
         set: |_, text| only_false(text),
     },
     Row {
@@ -221,6 +244,7 @@ pub(super) const ROWS: &[Row] = &[
         variables: &["PEREGRINE_FEATURES_IPSEC"],
         default: "false",
         help: "tunnels protected by IPsec",
+        in_force: false,
         set: |_, text| only_false(text),
     },
 ];
