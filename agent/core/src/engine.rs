@@ -6,7 +6,8 @@
 //!
 //! Gates between the parts are here too, since they concern all of them: nothing found in VPP is deleted before every
 //! source is in sync; peers come when the first complete picture is there, which includes VPP only as long as VPP can be
-//! expected to answer soon; own prefixes go while VPP is away.
+//! expected to answer soon; own prefixes go while VPP is away, and with them the routes that
+//! lead through this node.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -54,6 +55,9 @@ pub struct Engine {
 pub struct Sources {
     /// Nodes.
     pub nodes: bool,
+    /// Our own node, by the name in the settings, has been among the nodes. Where it never was, the name may be wrong or
+    /// the list not the whole one yet: nothing may be concluded from what is absent.
+    pub own_node: bool,
     /// BGPPeers.
     pub peers: bool,
     /// IPPools.
@@ -65,10 +69,27 @@ pub struct Sources {
 }
 
 impl Sources {
+    /// What has not been told yet, for people.
+    #[must_use]
+    pub fn missing(&self) -> Vec<&'static str> {
+        let Self { nodes, own_node, peers, pools, affinities, bgp_configs } = *self;
+        [
+            (nodes, "nodes"),
+            (own_node || !nodes, "this node's own object among the nodes"),
+            (peers, "peers"),
+            (pools, "pools"),
+            (affinities, "affinities"),
+            (bgp_configs, "BGP configuration"),
+        ]
+        .into_iter()
+        .filter_map(|(there, name)| (!there).then_some(name))
+        .collect()
+    }
+
     /// All of them have.
     #[must_use]
     pub const fn in_sync(&self) -> bool {
-        self.nodes && self.peers && self.pools && self.affinities && self.bgp_configs
+        self.nodes && self.own_node && self.peers && self.pools && self.affinities && self.bgp_configs
     }
 }
 
@@ -168,11 +189,19 @@ impl Engine {
             Forwarding::Away(since) => Some(since),
             Forwarding::Unknown | Forwarding::Withheld | Forwarding::Ready => None,
         };
-        let grace = since.zip(self.config.vpp.as_ref()).map(|(since, vpp)| since + vpp.loss_grace);
+        let grace = self.grace_over();
         let waits_for_vpp = self.sources.in_sync() && !self.speaker.peers_open();
         let picture = since.filter(|_| waits_for_vpp).map(|since| since + FIRST_PICTURE);
         let vpp = self.vpp.as_ref().and_then(VppPlan::deadline);
         [grace, picture, vpp].into_iter().flatten().min()
+    }
+
+    /// When own prefixes are withdrawn, unless VPP holds what it should by then. What was never announced isn't withdrawn.
+    fn grace_over(&self) -> Option<Instant> {
+        match (self.forwarding, &self.config.vpp) {
+            (Forwarding::Away(since), Some(vpp)) if self.speaker.originates() => Some(since + vpp.loss_grace),
+            (Forwarding::Unknown | Forwarding::Away(_) | Forwarding::Withheld | Forwarding::Ready, _) => None,
+        }
     }
 
     /// How everything stands. Costs a walk over all objects.
@@ -209,6 +238,13 @@ impl Engine {
     #[must_use]
     pub fn audited(&self) -> Option<&Audit> {
         self.vpp.as_ref()?.audited()
+    }
+
+    /// Another number than before where what is blocked in VPP may have changed: [`Self::status`] says what is. Costs
+    /// nothing.
+    #[must_use]
+    pub fn troubles(&self) -> u64 {
+        self.vpp.as_ref().map_or(0, VppPlan::troubles)
     }
 
     /// Families of which no more routes of the beginning are due: the speaker says so, or nobody is there who could send
@@ -251,6 +287,7 @@ impl Engine {
         match event {
             Event::Node(change) => {
                 self.sources.nodes |= is_resync(&change);
+                self.sources.own_node |= names(&change, &self.config.node);
                 self.host.on(now, &change, fx);
                 self.routing.on(now, &change, fx);
                 self.peer.on(now, &change, fx);
@@ -323,7 +360,6 @@ impl Engine {
         let Some(vpp) = &mut self.vpp else { return };
         match event {
             VppEvent::Up(generation) => {
-                tracing::info!(generation = generation.0, "vpp connected");
                 vpp.up(now, generation);
                 self.unreachable = false;
                 // The loss of the connection before may have gone by unseen.
@@ -337,34 +373,49 @@ impl Engine {
                 vpp.lost();
                 self.unreachable = true;
                 if self.forwarding == Forwarding::Ready {
-                    tracing::warn!("vpp lost");
                     self.forwarding = Forwarding::Away(now);
                 }
             }
             VppEvent::GraceOver => {
-                tracing::warn!("vpp is away for longer than its loss grace: own prefixes are withdrawn");
+                tracing::warn!(
+                    "vpp has not held what it should for longer than vpp.loss-grace: own prefixes, and routes that lead \
+                     through this node, are withdrawn"
+                );
                 self.forwarding = Forwarding::Withheld;
-                self.speaker.set_originate(false);
+                self.carry(false);
             }
             VppEvent::Replayed => {
-                if self.forwarding != Forwarding::Ready {
+                let blocked = vpp.report().unsettled();
+                if self.forwarding != Forwarding::Ready && blocked == 0 {
                     tracing::info!("vpp holds what it should");
+                } else if blocked > 0 {
+                    tracing::warn!(
+                        blocked,
+                        "vpp holds what it can; `peregrine vpp` says what is blocked by what"
+                    );
                 }
                 self.forwarding = Forwarding::Ready;
-                self.speaker.set_originate(true);
+                self.carry(true);
             }
         }
+    }
+
+    /// VPP can, or can't, carry what this node attracts: its own prefixes, and those that it would be the next hop of.
+    fn carry(&mut self, carries: bool) {
+        self.speaker.set_originate(carries);
+        let mut fx = std::mem::take(&mut self.fx);
+        self.bgp.carry(carries, &mut fx);
+        self.apply(&mut fx);
+        self.fx = fx;
     }
 
     /// Conditions between the parts, looked at after every turn; each costs a comparison.
     fn gates(&mut self, now: Instant) {
         if self.forwarding == Forwarding::Unknown {
             self.forwarding = if self.vpp.is_some() { Forwarding::Away(now) } else { Forwarding::Ready };
-            self.speaker.set_originate(self.vpp.is_none());
+            self.carry(self.vpp.is_none());
         }
-        if let (Forwarding::Away(since), Some(vpp)) = (self.forwarding, &self.config.vpp)
-            && now >= since + vpp.loss_grace
-        {
+        if self.grace_over().is_some_and(|over| now >= over) {
             self.queue.push_back(Event::Vpp(VppEvent::GraceOver));
             return;
         }
@@ -401,6 +452,15 @@ impl Engine {
                 self.conditions.insert(key, conditions);
             }
         }
+    }
+}
+
+/// Whether a change lists or brings this object.
+fn names<K: PartialEq, V>(change: &Change<K, V>, name: &K) -> bool {
+    match change {
+        Change::Resync(all) => all.iter().any(|(listed, _)| listed == name),
+        Change::Upsert(changed, _) => changed == name,
+        Change::Delete(_) => false,
     }
 }
 

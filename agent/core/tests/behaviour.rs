@@ -311,6 +311,8 @@ fn a_failure_blocks_only_what_needs_it() {
         Some("waits for ipip tunnel 192.0.2.1 to 192.0.2.2: VPP answered -9999")
     );
     assert!(!world.engine.status().ready());
+    let cause = "ipip tunnel 192.0.2.1 to 192.0.2.2: VPP answered -9999";
+    assert!(report.blocked.iter().all(|blocked| blocked.cause == cause), "{report:?}");
     // For ever, with growing pauses.
     let mut pauses = Vec::new();
     for _ in 0..40 {
@@ -358,15 +360,74 @@ fn a_missing_uplink_is_named_and_waited_for() {
     world.route("10.1.0.0/26", via(&["192.0.2.2"]));
     world.run();
     let blocked = world.engine.status().vpp.unwrap().blocked;
-    let reason = "no interface of VPP has this node's address (192.0.2.1, 2001:db8::1)";
-    assert!(blocked.iter().any(|b| b.reason == reason), "{blocked:?}");
-    assert!(blocked.iter().any(|b| b.reason.ends_with(reason) && matches!(b.object, VppKey::Route(_))));
+    let reason = "no interface of VPP has this node's address (192.0.2.1, 2001:db8::1); it has ";
+    assert!(blocked.iter().any(|b| b.reason.starts_with(reason)), "{blocked:?}");
+    assert!(blocked.iter().any(|b| b.reason.contains(reason) && matches!(b.object, VppKey::Route(_))));
+    assert!(blocked.iter().all(|b| b.cause.starts_with(reason)), "one cause: {blocked:?}");
     let moved = Interface { index: SwIfIndex(9), ..uplink };
     world.vpp.interfaces.insert(9, moved);
     let all = world.vpp.interfaces.values().cloned().collect();
     world.event(Event::Vpp(VppEvent::Interfaces(all)));
     world.settle();
     assert!(world.engine.status().ready(), "{:?}", world.engine.status().vpp);
+}
+
+#[test]
+fn a_node_of_another_name_takes_nothing_out_of_vpp() {
+    let mut world = world();
+    world.affinity("block", Some(Affinity::confirmed("10.9.0.0/26".parse().unwrap(), NodeName::from(ME))));
+    world.route("10.1.0.0/26", via(&["192.0.2.2"]));
+    world.settle();
+    let before = world.vpp.canonical();
+    assert!(!before.routes.is_empty());
+
+    // The agent comes back with a mistake in the name of its node, or before anything is in its folder.
+    for cluster in [world.cluster.clone(), Default::default()] {
+        let right = world.config.node.clone();
+        world.config.node = NodeName::from("node-q");
+        let whole = std::mem::replace(&mut world.cluster, cluster);
+        world.restart_agent();
+        world.connect();
+        world.list();
+        world.converge();
+        world.settle();
+        world.pass(Duration::from_secs(600));
+        assert_eq!(world.vpp.canonical(), before);
+        let status = world.engine.status();
+        assert!(!status.ready() && !status.sources.in_sync(), "{status:?}");
+        let condition = status.conditions.iter().find(|c| &*c.object.name == "node-q").unwrap();
+        let known = if world.cluster.nodes.is_empty() { "none at all" } else { "there are: node-a" };
+        assert!(condition.reason.contains(known), "{condition}");
+        world.config.node = right;
+        world.cluster = whole;
+    }
+    world.restart_agent();
+    world.connect();
+    world.list();
+    world.converge();
+    world.settle();
+    assert!(world.engine.status().ready(), "{:?}", world.engine.status());
+    assert_eq!(world.vpp.canonical(), before);
+}
+
+#[test]
+fn a_node_whose_object_goes_says_why_its_sessions_do() {
+    let mut world = world();
+    world.neighbours();
+    world.list();
+    world.settle();
+    assert_ne!(world.peers(), [""; 0]);
+    let own = world.cluster.nodes[&NodeName::from(ME)].clone();
+    for less in [None, Some(Node::default())] {
+        world.node(ME, less);
+        world.settle();
+        assert_eq!(world.peers(), [""; 0]);
+        let conditions = world.engine.status().conditions;
+        assert!(conditions.iter().any(|c| c.reason.contains("no sessions")), "{conditions:?}");
+    }
+    world.node(ME, Some(own));
+    world.settle();
+    assert!(world.engine.status().conditions.is_empty(), "{:?}", world.engine.status().conditions);
 }
 
 #[test]

@@ -7,12 +7,14 @@ mod world;
 use std::time::Duration;
 
 use agent_core::event::VppEvent;
-use agent_core::model::{Affinity, BgpConfig, BgpConfigName, Encapsulation, Node, NodeName, PeerPort, Pool};
+use agent_core::model::{
+    Affinity, BgpConfig, BgpConfigName, Encapsulation, NextHopChoice, Node, NodeName, PeerEndpoint, PeerPort,
+    PeerSpec, Pool,
+};
 use agent_core::plan::{VppAction, VppFailure, VppState};
 use agent_core::{Change, Event, Forwarding};
 use bgp_core::FamilySet;
-use bgp_core::command::Command;
-use bgp_core::time::Instant;
+use bgp_core::command::{Command, Policy};
 use world::{Best, ME, World};
 
 fn me() -> Node {
@@ -119,11 +121,7 @@ fn a_vpp_that_says_nothing_holds_sessions_up_for_a_short_time_only() {
     assert_eq!(world.peers(), Vec::<&str>::new());
     world.pass(Duration::from_millis(1));
     assert_eq!(world.peers(), ["192.0.2.2"]);
-    assert_eq!(
-        world.engine.deadline(),
-        Some(Instant::from_secs(3601)),
-        "nothing else is due before the grace"
-    );
+    assert_eq!(world.engine.deadline(), None, "nothing has been announced that could be withdrawn");
 }
 
 #[test]
@@ -151,6 +149,63 @@ fn own_prefixes_go_after_the_grace_and_come_back_after_the_replay() {
     world.settle();
     assert_eq!(world.originations(), ["10.1.7.0/26"]);
     assert!(world.engine.status().ready());
+}
+
+#[test]
+fn what_leads_through_this_node_goes_with_its_own_prefixes() {
+    let mut world = world();
+    world.neighbours();
+    let internal = PeerSpec {
+        peer_ip: Some(PeerEndpoint { address: "192.0.2.2".parse().unwrap(), port: None }),
+        asn: Some(bgp_core::Asn(64512)),
+        ..PeerSpec::default()
+    };
+    world.cluster.peers.insert("node-b".into(), internal.clone());
+    let through = PeerSpec {
+        peer_ip: Some(PeerEndpoint { address: "192.0.2.3".parse().unwrap(), port: None }),
+        next_hop: NextHopChoice::SelfAddress,
+        ..internal
+    };
+    world.cluster.peers.insert("node-c".into(), through);
+    world.list();
+    world.settle();
+    // What neighbours of each kind may hear of, told by the size of their policy.
+    let statements = |world: &World, neighbour: &str| {
+        let peer =
+            world.speaker.iter().find(|(key, _)| key.starts_with(&format!("peer {neighbour}"))).unwrap().1;
+        let Command::PutPeer(_, config) = peer else { panic!("{peer:?}") };
+        let Policy::Named(name) = &config.export else { panic!("{:?}", config.export) };
+        let Command::PutPolicy(_, policy) = &world.speaker[&format!("policy {name}")] else { panic!() };
+        policy.statements.len()
+    };
+    let all =
+        |world: &World| ["192.0.2.254", "192.0.2.2", "192.0.2.3"].map(|peer| statements(world, peer) > 0);
+    assert_eq!(all(&world), [true, true, true]);
+    world.lose();
+    world.pass(Duration::from_secs(4));
+    assert_eq!(all(&world), [true, true, true], "within the grace nothing happens");
+    world.pass(Duration::from_secs(2));
+    assert_eq!(all(&world), [false, true, false], "only what keeps its next hop stays");
+    world.restart_vpp();
+    world.connect();
+    world.settle();
+    assert_eq!(all(&world), [true, true, true]);
+}
+
+#[test]
+fn nothing_is_withdrawn_that_was_never_announced() {
+    let mut world = World::new();
+    world.connect();
+    world.run();
+    // The folder of manifests comes late; VPP was never away.
+    world.pass(Duration::from_secs(60));
+    assert!(matches!(world.engine.status().forwarding, Forwarding::Away(_)));
+    assert_eq!(world.engine.deadline(), None, "nothing is due");
+    world.cluster.nodes.insert(NodeName::from(ME), me());
+    world.list();
+    world.converge();
+    world.settle();
+    assert!(world.engine.status().ready(), "{:?}", world.engine.status());
 }
 
 #[test]

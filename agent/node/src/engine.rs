@@ -2,18 +2,22 @@
 //!
 //! It waits for nobody: an operation is handed over only where an executor has a free slot.
 
-use std::collections::BTreeSet;
+mod blocks;
+
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use agent_core::event::Event;
 use agent_core::model::{Condition, Severity};
 use agent_core::plan::{Audit, SpeakerOp, VppOp, VppState};
-use agent_core::{Config, Engine, Status};
+use agent_core::{Config, Engine, Forwarding, Status};
+use bgp_core::FamilySet;
 use bgp_core::time::Instant as EngineTime;
 use bgp_net::{Handle, Stopped};
 use tokio::sync::{mpsc, oneshot};
 
+use self::blocks::{BlockLog, Line};
 use crate::execute::speaker::SpeakerExecutor;
 use crate::execute::vpp::{Connection, VppExecutor};
 use crate::inspect::answer::{Audited, Count, Problem, Unsettled, Vpp};
@@ -66,7 +70,8 @@ impl Snapshot {
     /// As the inspection socket says it.
     pub(crate) fn vpp(&self) -> Vpp {
         let converged = self.status.settled();
-        let mut answer = Vpp { state: "off".into(), converged, ..Vpp::default() };
+        let waiting_for = if converged { Vec::new() } else { self.waiting_for() };
+        let mut answer = Vpp { state: "off".into(), converged, waiting_for, ..Vpp::default() };
         if let Some(connection) = &self.connection {
             answer.state = if connection.up { "up" } else { "connecting" }.into();
             answer.version.clone_from(&connection.version);
@@ -109,6 +114,49 @@ impl Snapshot {
     }
 }
 
+impl Snapshot {
+    /// What isn't yet as it shall be, outermost cause first.
+    fn waiting_for(&self) -> Vec<String> {
+        let Status { sources, converged, forwarding, vpp, speaker_busy, conditions: _ } = &self.status;
+        let mut waiting = Vec::new();
+        let missing = sources.missing();
+        if !missing.is_empty() {
+            waiting.push(format!("the datastore to tell: {}", missing.join(", ")));
+        }
+        if let Some(connection) = &self.connection
+            && !connection.up
+        {
+            waiting.push("the connection to VPP".to_owned());
+        }
+        if let Some(vpp) = vpp {
+            let (pending, blocked) = vpp.kinds.iter().fold((0, 0), |(pending, blocked), (_, counts)| {
+                (pending + counts.pending, blocked + counts.blocked)
+            });
+            match vpp.state {
+                VppState::Reading => waiting.push("what VPP holds to be read".to_owned()),
+                VppState::Running if pending > 0 => {
+                    waiting.push(format!("{pending} objects on their way to VPP"))
+                }
+                VppState::Away | VppState::Running => {}
+            }
+            if blocked > 0 {
+                waiting.push(format!("what blocks {blocked} objects"));
+            }
+        }
+        if *speaker_busy {
+            waiting.push("the speaker to be told".to_owned());
+        }
+        // Before the datastore has spoken nobody knows who is a neighbor.
+        if missing.is_empty() && converged.intersect(FamilySet::UNICAST) != FamilySet::UNICAST {
+            waiting.push("the first routes of every neighbor, or two minutes".to_owned());
+        }
+        if waiting.is_empty() && *forwarding != Forwarding::Ready {
+            waiting.push("VPP to be brought up to date".to_owned());
+        }
+        waiting
+    }
+}
+
 /// A condition as the inspection socket says it.
 pub(crate) fn problem(condition: &Condition) -> Problem {
     let location = condition.location.as_ref();
@@ -142,7 +190,9 @@ pub(crate) struct EngineTask {
     /// Who waits for an audit, and for which.
     audits: Vec<(u64, oneshot::Sender<Snapshot>)>,
     listen: Vec<SocketAddr>,
-    logged: BTreeSet<String>,
+    /// Conditions that have been logged, each with its form without a remedy.
+    logged: BTreeMap<String, String>,
+    blocks: BlockLog,
     vpp_ops: Vec<VppOp>,
     speaker_ops: Vec<SpeakerOp>,
 }
@@ -169,7 +219,8 @@ impl EngineTask {
             asks,
             audits: Vec::new(),
             listen: Vec::new(),
-            logged: BTreeSet::new(),
+            logged: BTreeMap::new(),
+            blocks: BlockLog::default(),
             vpp_ops: Vec::new(),
             speaker_ops: Vec::new(),
         }
@@ -184,6 +235,7 @@ impl EngineTask {
         loop {
             self.hand_over();
             self.answer_audits();
+            self.log_blocks();
             if settings_changed {
                 self.follow_up().await?;
             }
@@ -259,6 +311,17 @@ impl EngineTask {
         }
     }
 
+    /// Log what has become blocked in VPP, and what no longer is.
+    fn log_blocks(&mut self) {
+        let now = Instant::now();
+        self.blocks.hear(self.engine.troubles(), now);
+        if self.blocks.due().is_some_and(|due| now >= due)
+            && let Some(report) = self.engine.status().vpp
+        {
+            self.blocks.look(&report, now).iter().for_each(Line::log);
+        }
+    }
+
     /// Things that change with configuration only.
     async fn follow_up(&mut self) -> Result<(), Stopped> {
         let listen = self.engine.listen();
@@ -266,12 +329,18 @@ impl EngineTask {
             self.handle.listen(listen.clone()).await?;
             self.listen = listen;
         }
-        let conditions: BTreeSet<String> = self.engine.conditions().map(ToString::to_string).collect();
-        for condition in conditions.difference(&self.logged) {
+        let conditions: BTreeMap<String, String> = self
+            .engine
+            .conditions()
+            .map(|condition| (condition.to_string(), condition.stated().to_string()))
+            .collect();
+        for condition in conditions.keys().filter(|condition| !self.logged.contains_key(*condition)) {
             tracing::warn!("{condition}");
         }
-        for condition in self.logged.difference(&conditions) {
-            tracing::info!("put right: {condition}");
+        for (condition, stated) in &self.logged {
+            if !conditions.contains_key(condition) {
+                tracing::info!("put right: {stated}");
+            }
         }
         self.logged = conditions;
         Ok(())
@@ -279,9 +348,9 @@ impl EngineTask {
 
     /// Wait until something happened, and say what.
     async fn wait(&mut self) -> Result<Vec<Event>, Stopped> {
-        let due = self.engine.deadline().map(|deadline| {
-            tokio::time::Instant::from_std(self.began + Duration::from_nanos(deadline.as_nanos()))
-        });
+        let deadline = self.engine.deadline().map(|at| self.began + Duration::from_nanos(at.as_nanos()));
+        let due =
+            [deadline, self.blocks.due()].into_iter().flatten().min().map(tokio::time::Instant::from_std);
         tokio::select! {
             events = self.rib.next() => events,
             events = self.speaker.next() => events,

@@ -84,17 +84,7 @@ impl Report {
 
     fn new(snapshot: &Snapshot) -> Self {
         let status = &snapshot.status;
-        let sources = &status.sources;
-        let missing: Vec<&str> = [
-            (sources.nodes, "nodes"),
-            (sources.peers, "peers"),
-            (sources.pools, "pools"),
-            (sources.affinities, "affinities"),
-            (sources.bgp_configs, "BGP configuration"),
-        ]
-        .into_iter()
-        .filter_map(|(there, name)| (!there).then_some(name))
-        .collect();
+        let missing = status.sources.missing();
         let mut components = vec![Component {
             name: "datastore",
             initialized: missing.is_empty(),
@@ -111,7 +101,7 @@ impl Report {
                 initialized: connection.up && unsettled == 0,
                 message: match (connection.up, &connection.last_error) {
                     (true, _) if unsettled == 0 => format!("connected to {}", connection.version),
-                    (true, _) => format!("{unsettled} objects are not as wanted"),
+                    (true, _) => format!("{unsettled} objects are not as wanted; `peregrine vpp` says why"),
                     (false, Some(error)) => format!("not connected: {error}"),
                     (false, None) => "connecting".into(),
                 },

@@ -6,8 +6,14 @@ use test_support::programs::{IP, available};
 use test_support::wait;
 use vpp_sim::Fault;
 
-/// Waits until the router has, or has not, one of our blocks.
-fn await_block(world: &World, there: bool) {
+/// Waits until the router has, or has not, one of our blocks, and one that it hears from us though another node has it.
+fn await_blocks(world: &World, there: bool) {
+    for prefix in ["10.244.1.0/26", "10.244.2.0/26"] {
+        await_block(world, prefix, there);
+    }
+}
+
+fn await_block(world: &World, prefix: &str, there: bool) {
     let socket = world.host().dir().with_file_name("tor").join("speaker.sock");
     let binary = test_support::programs::peregrine();
     let argv = [
@@ -15,16 +21,16 @@ fn await_block(world: &World, there: bool) {
         "routes",
         "loc-rib",
         "ipv4-unicast",
-        "10.244.1.0/26",
+        prefix,
         "-o",
         "json",
         "--socket",
         &socket.to_string_lossy(),
     ];
-    wait::until(&format!("our block is at the router: {there}"), || {
+    wait::until(&format!("{prefix} is at the router: {there}"), || {
         let output = world.host().output(&argv);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        if text.contains("10.244.1.0/26") == there { Ok(()) } else { Err(text) }
+        if text.contains(prefix) == there { Ok(()) } else { Err(text) }
     });
 }
 
@@ -37,15 +43,15 @@ fn own_prefixes_leave_after_the_grace_and_return_after_the_replay() {
         let mut world = World::new(lab);
         world.node.start();
         let before = world.await_everything();
-        await_block(&world, true);
+        await_blocks(&world, true);
 
         world.block_on(world.sim.down());
         // The session stays; only the prefixes that nobody could forward to are withdrawn.
-        await_block(&world, false);
+        await_blocks(&world, false);
         world.node.await_established("192.0.2.254");
 
         world.block_on(world.sim.up());
-        await_block(&world, true);
+        await_blocks(&world, true);
         world.await_meaning("the same state as before", |meaning| {
             if *meaning == before { Ok(()) } else { Err(format!("{meaning:#}")) }
         });

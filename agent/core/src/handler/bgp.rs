@@ -4,6 +4,9 @@
 //! blocks, so no host routes; whatever is inside a pool; nothing else, so that this node is no transit between its
 //! neighbours. The sets that the policy reads belong to whoever knows their members: blocks to `routing`, pools to
 //! this handler. They and the policy exist before the first peer does.
+//!
+//! Sessions whose neighbours take this node for the next hop have a policy of their own: while VPP can't forward it lets
+//! nothing out, as traffic for what this node has from elsewhere would die here too.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,13 +26,19 @@ use crate::event::{Change, Event};
 use crate::model::{Connectivity, Hop, Pool, PoolName, RouteKey, TableId};
 use crate::plan::family;
 
-/// Name of the policy that every session exports by.
+/// Name of the policy of sessions that keep next hops: what VPP does is all the same to what is learned.
 pub(crate) const EXPORT_POLICY: &str = "calico-export";
+/// Name of the policy of sessions on which this node names itself the next hop.
+pub(crate) const THROUGH_POLICY: &str = "calico-export-through";
 
 /// See the module's text.
 #[derive(Debug, Default)]
 pub(crate) struct BgpHandler {
     pools: BTreeMap<PoolName, Pool>,
+    /// The first complete list of pools has come, so the policies may be told.
+    pools_known: bool,
+    /// VPP can carry the traffic that this node attracts.
+    carries: bool,
     /// What has been told since the change stream started anew; `None` when it is not doing that.
     replay: Option<PrefixMap<Arc<[Hop]>>>,
     /// The last set of next hops and its form here: neighbouring changes mostly have the same.
@@ -37,6 +46,22 @@ pub(crate) struct BgpHandler {
 }
 
 impl BgpHandler {
+    /// From now on VPP can, or can't, carry the traffic that this node attracts.
+    pub(crate) fn carry(&mut self, carries: bool, fx: &mut Effects) {
+        self.carries = carries;
+        if self.pools_known {
+            self.policies(fx);
+        }
+    }
+
+    fn policies(&self, fx: &mut Effects) {
+        let none = || PolicyDef { statements: Vec::new(), default: Otherwise::Reject };
+        let through = if self.carries { export_policy() } else { none() };
+        for (name, policy) in [(EXPORT_POLICY, export_policy()), (THROUGH_POLICY, through)] {
+            fx.bgp.push(BgpEdit::Put(BgpObject::Policy(PolicyName::new(name), policy)));
+        }
+    }
+
     fn pool_sets(&self, fx: &mut Effects) {
         for of in Family::UNICAST {
             for (prefix, forbids) in [("pools", false), ("no-export", true)] {
@@ -93,7 +118,10 @@ impl BgpHandler {
 impl Handler<Change<PoolName, Pool>> for BgpHandler {
     fn on(&mut self, _now: Instant, event: &Change<PoolName, Pool>, fx: &mut Effects) {
         match event {
-            Change::Resync(all) => self.pools = all.iter().cloned().collect(),
+            Change::Resync(all) => {
+                self.pools_known = true;
+                self.pools = all.iter().cloned().collect();
+            }
             Change::Upsert(name, pool) => {
                 self.pools.insert(name.clone(), pool.clone());
             }
@@ -102,7 +130,7 @@ impl Handler<Change<PoolName, Pool>> for BgpHandler {
             }
         }
         self.pool_sets(fx);
-        fx.bgp.push(BgpEdit::Put(BgpObject::Policy(PolicyName::new(EXPORT_POLICY), export_policy())));
+        self.policies(fx);
     }
 }
 

@@ -206,6 +206,46 @@ impl PeerHandler {
         }
     }
 
+    /// What our own node lacks, without which there are no sessions at all.
+    fn node_conditions(&self) -> Vec<Condition> {
+        /// The rest of a large cluster is only counted.
+        const NAMED: usize = 5;
+        let me = || ObjectRef::new("Node", self.cluster.me.as_str());
+        let Some(own) = self.cluster.own() else {
+            let mut names: Vec<&str> = self.cluster.nodes.keys().take(NAMED).map(NodeName::as_str).collect();
+            let more = format!("and {} more", self.cluster.nodes.len().saturating_sub(NAMED));
+            if self.cluster.nodes.len() > NAMED {
+                names.push(&more);
+            }
+            let known = if names.is_empty() {
+                "there is none at all".to_owned()
+            } else {
+                format!("there are: {}", names.join(", "))
+            };
+            return vec![Condition::error(
+                me(),
+                "",
+                format!(
+                    "it is this node by the settings, and not among the nodes ({known}), so there are no sessions and \
+                     nothing is announced"
+                ),
+                "set `node` in the settings (NODENAME) to this node's name as the objects have it, or bring its object",
+            )];
+        };
+        if Family::UNICAST
+            .into_iter()
+            .any(|family| self.cluster.enabled(family) && own.address(family).is_some())
+        {
+            return Vec::new();
+        }
+        vec![Condition::error(
+            me(),
+            "metadata.annotations",
+            "this node has no BGP address of an IP version that bgp.mode allows, so it has no sessions",
+            "set the annotation projectcalico.org/IPv4Address or projectcalico.org/IPv6Address",
+        )]
+    }
+
     /// What makes no sense about the configurations.
     fn config_conditions(&self) -> Vec<Condition> {
         let mut conditions = Vec::new();
@@ -270,6 +310,11 @@ impl Handler<Change<NodeName, Node>> for PeerHandler {
             }
         };
         self.cluster.index();
+        fx.conditions(
+            Origin::Peer,
+            "own node",
+            if self.nodes_known { self.node_conditions() } else { Vec::new() },
+        );
         match changed {
             Some(name) if *name != self.cluster.me => self.some(self.concerned(name), fx),
             Some(_) | None => self.everything(fx),

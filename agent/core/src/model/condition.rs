@@ -39,6 +39,12 @@ impl Condition {
     pub fn warning(object: ObjectRef, field: &str, reason: impl AsRef<str>, remedy: impl AsRef<str>) -> Self {
         Self { severity: Severity::Warning, ..Self::error(object, field, reason, remedy) }
     }
+
+    /// What is wrong, without what would put it right: for when that has been done.
+    #[must_use]
+    pub fn stated(&self) -> Self {
+        Self { remedy: "".into(), ..self.clone() }
+    }
 }
 
 impl fmt::Display for Condition {

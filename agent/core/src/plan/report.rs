@@ -9,6 +9,8 @@ use crate::model::RouteKey;
 
 /// At most so many blocked objects are listed; the counts are complete.
 const LISTED: usize = 100;
+/// At most so many interfaces are named where none is the uplink.
+const NAMED: usize = 8;
 /// At most so many steps from an object to the cause of its being blocked.
 const DEPTH: usize = 8;
 
@@ -66,6 +68,9 @@ pub struct BlockedObject {
     pub object: VppKey,
     /// Why, followed to its cause.
     pub reason: String,
+    /// The cause alone: what a person has to put right. The same for everything that is blocked by the same. Empty for what
+    /// waits for something that nothing is known to be wrong with.
+    pub cause: String,
 }
 
 impl VppPlan {
@@ -85,7 +90,8 @@ impl VppPlan {
                 State::Waiting | State::Backoff | State::Rejected => {
                     counts.blocked += 1;
                     if blocked.len() < LISTED {
-                        blocked.push(BlockedObject { object: key, reason: self.reason(&key, DEPTH) });
+                        let (reason, cause) = self.reason(&key, DEPTH);
+                        blocked.push(BlockedObject { object: key, reason, cause });
                     }
                 }
                 State::Idle | State::Held if settled => {}
@@ -121,34 +127,58 @@ impl VppPlan {
         }
     }
 
-    /// Why an object is not as it should be; empty where nothing is known to be wrong.
-    fn reason(&self, key: &VppKey, depth: usize) -> String {
+    /// Why an object is not as it should be, step by step, and the cause at the end of the steps; empty where nothing is
+    /// known to be wrong.
+    fn reason(&self, key: &VppKey, depth: usize) -> (String, String) {
         if let Some(failure) = self.failures.get(key) {
-            return failure.to_string();
+            let reason = failure.to_string();
+            let cause = match key {
+                VppKey::Object(object) => format!("{object}: {reason}"),
+                VppKey::Route(_) => reason.clone(),
+            };
+            return (reason, cause);
         }
         let blocker = self.waiting.iter().find(|(_, keys)| keys.contains(key)).map(|(blocker, _)| *blocker);
         match blocker {
-            Some(ObjectKey::Uplink) => match self.store.uplink.as_ref() {
-                Some(uplink) => match &uplink.name {
-                    Some(name) => format!("VPP has no interface named {name}"),
-                    None => {
-                        let addresses: Vec<String> =
-                            uplink.addresses.iter().map(ToString::to_string).collect();
-                        format!("no interface of VPP has this node's address ({})", addresses.join(", "))
-                    }
-                },
-                None => "this node's address is not known yet".to_owned(),
-            },
+            Some(ObjectKey::Uplink) => {
+                let reason = self.no_uplink();
+                (reason.clone(), reason)
+            }
             Some(blocker) => {
-                let cause =
-                    if depth > 0 { self.reason(&VppKey::Object(blocker), depth - 1) } else { String::new() };
-                if cause.is_empty() {
-                    format!("waits for {blocker}")
+                let (reason, cause) = match depth {
+                    0 => (String::new(), String::new()),
+                    _ => self.reason(&VppKey::Object(blocker), depth - 1),
+                };
+                if reason.is_empty() {
+                    (format!("waits for {blocker}"), cause)
                 } else {
-                    format!("waits for {blocker}: {cause}")
+                    (format!("waits for {blocker}: {reason}"), cause)
                 }
             }
-            None => String::new(),
+            None => (String::new(), String::new()),
+        }
+    }
+
+    /// Why there is no uplink, and what to do.
+    fn no_uplink(&self) -> String {
+        let Some(uplink) = &self.store.uplink else {
+            return "this node's address is not known yet".to_owned();
+        };
+        let names: Vec<&str> = self.interfaces.iter().take(NAMED).map(|interface| &*interface.name).collect();
+        let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        match &uplink.name {
+            Some(name) => format!(
+                "VPP has no interface named {name}, which vpp.uplink in the settings names; it has {there}. Name the one \
+                 with this node's address, or leave vpp.uplink out to have it found by the address"
+            ),
+            None => {
+                let addresses: Vec<String> = uplink.addresses.iter().map(ToString::to_string).collect();
+                format!(
+                    "no interface of VPP has this node's address ({}); it has {there}. Give one the address, or name the \
+                     uplink by vpp.uplink in the settings",
+                    addresses.join(", ")
+                )
+            }
         }
     }
 }

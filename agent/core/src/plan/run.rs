@@ -37,6 +37,8 @@ pub(crate) struct VppPlan {
     /// Who waits for an object to be there.
     pub(super) waiting: BTreeMap<ObjectKey, BTreeSet<VppKey>>,
     pub(super) failures: BTreeMap<VppKey, VppFailure>,
+    /// Counts changes of what is blocked, by whatever.
+    troubles: u64,
     next_op: u64,
     may_delete: bool,
     /// A dump has been merged and not everything it asked for has been done.
@@ -45,7 +47,7 @@ pub(crate) struct VppPlan {
     /// restarts.
     was_ours: Option<bool>,
     /// Interfaces as last seen, among which the uplink is looked for.
-    interfaces: Vec<Interface>,
+    pub(super) interfaces: Vec<Interface>,
     /// Interfaces that were seen while a dump was out: they are newer than those of the dump.
     newer: Option<Vec<Interface>>,
     pub(super) audits: Audits,
@@ -78,6 +80,7 @@ impl VppPlan {
             retries: BTreeSet::new(),
             waiting: BTreeMap::new(),
             failures: BTreeMap::new(),
+            troubles: 0,
             next_op: 0,
             may_delete: false,
             replaying: false,
@@ -133,6 +136,7 @@ impl VppPlan {
         self.interfaces.clear();
         self.newer = None;
         self.replaying = false;
+        self.troubles += 1;
     }
 
     /// The interfaces of VPP changed.
@@ -325,6 +329,7 @@ impl VppPlan {
             self.retries.insert((now + pause(attempts), key));
         }
         self.failures.insert(key, failure);
+        self.troubles += 1;
     }
 
     fn drain_touched(&mut self) {
@@ -371,7 +376,7 @@ impl VppPlan {
             }
         });
         if queue {
-            self.failures.remove(&key);
+            self.troubles += u64::from(self.failures.remove(&key).is_some());
             let wanted = match key {
                 VppKey::Object(object) => self.store.objects.get(&object).is_some_and(|entry| entry.wanted()),
                 VppKey::Route(_) => true,
@@ -392,6 +397,7 @@ impl VppPlan {
     /// Something that others wait for is there.
     fn wake(&mut self, object: ObjectKey) {
         for key in self.waiting.remove(&object).unwrap_or_default() {
+            self.troubles += 1;
             let mut waits = false;
             self.with_state(&key, |state, _| waits = *state == State::Waiting);
             if waits {
@@ -536,6 +542,7 @@ impl VppPlan {
             }
             Step::Wait(blocker) => {
                 self.waiting.entry(blocker).or_default().insert(key);
+                self.troubles += 1;
                 None
             }
             Step::Emit { action, .. } => Some(action),
@@ -556,6 +563,11 @@ impl VppPlan {
     pub(crate) fn take_replayed(&mut self) -> bool {
         let quiet = self.link == Link::Running && self.idle();
         quiet && std::mem::take(&mut self.replaying)
+    }
+
+    /// Another number than before where what is blocked may have changed. Costs nothing.
+    pub(crate) const fn troubles(&self) -> u64 {
+        self.troubles
     }
 
     /// Nothing is ready or in flight.

@@ -96,6 +96,11 @@ impl SpeakerPlan {
         }
     }
 
+    /// Whether the gate of originations is open.
+    pub(crate) const fn originates(&self) -> bool {
+        self.originate
+    }
+
     /// Opens the gate of peers, for good. They are told in which families forwarding outlived the restart of this agent
     /// (RFC 4724, the F bits).
     pub(crate) fn open_peers(&mut self, forwarding: FamilySet) {

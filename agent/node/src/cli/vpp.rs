@@ -67,15 +67,18 @@ fn show(vpp: &Vpp, colours: bool) -> String {
         "off" => "VPP: none, this agent speaks BGP only\n".to_owned(),
         "up" | "reading" => {
             let version = if vpp.version.is_empty() { "of unknown release" } else { &vpp.version };
+            let blocked: u64 = vpp.kinds.iter().map(|count| count.blocked).sum();
             let state = match (vpp.state.as_str(), vpp.converged) {
-                ("reading", _) => "what it holds is being read",
-                (_, true) => "it holds what it should",
-                (_, false) if vpp.kinds.iter().all(|count| count.pending + count.blocked == 0) => {
-                    "it holds what is wanted so far; not every neighbour has told its routes"
-                }
-                (_, false) => "it is being brought up to date",
+                ("reading", _) => "what it holds is being read".to_owned(),
+                (_, true) => "it holds what it should".to_owned(),
+                (_, false) if blocked > 0 => format!("{blocked} objects are blocked; see below"),
+                (_, false) => "not yet as it shall be".to_owned(),
             };
-            format!("VPP {version}, connection {}: {state}\n", vpp.generation)
+            let waiting = match &vpp.waiting_for[..] {
+                [] => String::new(),
+                waiting => paragraph(2, &format!("waits for {}", waiting.join("; "))),
+            };
+            format!("VPP {version}, connection {}: {state}\n{waiting}", vpp.generation)
         }
         _ => {
             let error = vpp.last_error.as_deref().unwrap_or("not tried yet");
@@ -106,6 +109,10 @@ fn show(vpp: &Vpp, colours: bool) -> String {
             .collect();
         out.push('\n');
         out += &table(&columns, &rows, colours);
+        // Tables and the uplink belong to whoever set VPP up.
+        if vpp.kinds.iter().any(|count| count.present > count.desired) {
+            out += "PRESENT also counts what others made and what is on its way out.\n";
+        }
     }
     if !vpp.objects.is_empty() {
         out += "\nNot as they should be:\n";
@@ -147,6 +154,7 @@ mod tests {
             state: "up".into(),
             version: "26.06-release".into(),
             generation: 3,
+            waiting_for: vec!["1 objects on their way to VPP".into(), "what blocks 1 objects".into()],
             kinds: vec![
                 Count { kind: "route".into(), desired: 1000, present: 998, pending: 1, blocked: 1 },
                 Count { kind: "tunnel".into(), desired: 1, present: 1, ..Count::default() },
@@ -171,7 +179,8 @@ mod tests {
         assert_eq!(
             show(&vpp, false),
             "\
-VPP 26.06-release, connection 3: it is being brought up to date
+VPP 26.06-release, connection 3: 1 objects are blocked; see below
+  waits for 1 objects on their way to VPP; what blocks 1 objects
 
 OBJECTS  DESIRED  PRESENT  PENDING  BLOCKED
 route       1000      998        1        1

@@ -10,8 +10,18 @@ use super::*;
 
 /// What the built-in rule says about a prefix, with these blocks and pools.
 fn exported(blocks: &[&str], pools: &[Pool], prefix: &str) -> bool {
+    let through = passes(THROUGH_POLICY, true, blocks, pools, prefix);
+    assert_eq!(passes(EXPORT_POLICY, true, blocks, pools, prefix), through, "one rule for all sessions");
+    assert_eq!(passes(EXPORT_POLICY, false, blocks, pools, prefix), through, "where VPP doesn't matter");
+    assert!(!passes(THROUGH_POLICY, false, blocks, pools, prefix), "through a VPP that can't forward");
+    through
+}
+
+fn passes(policy: &str, carries: bool, blocks: &[&str], pools: &[Pool], prefix: &str) -> bool {
     let mut handler = BgpHandler::default();
     let mut fx = Effects::default();
+    handler.carry(carries, &mut fx);
+    assert_eq!(fx.bgp, [], "no policy before its sets");
     let pools = pools.iter().enumerate().map(|(n, pool)| (PoolName::from(n.to_string()), pool.clone()));
     handler.on(Instant::ZERO, &Change::Resync(pools.collect()), &mut fx);
     for of in Family::UNICAST {
@@ -21,17 +31,20 @@ fn exported(blocks: &[&str], pools: &[Pool], prefix: &str) -> bool {
         fx.bgp.push(BgpEdit::Put(host_set(of, &blocks)));
     }
     let mut sets = Sets::default();
-    let mut policy = None;
+    let mut found = None;
     for edit in fx.bgp {
         match edit {
             BgpEdit::Put(BgpObject::PrefixSet(name, members)) => {
                 sets.put_prefixes(name, PrefixSet::new(members));
             }
-            BgpEdit::Put(BgpObject::Policy(name, definition)) => policy = Some((name, definition)),
+            BgpEdit::Put(BgpObject::Policy(name, definition)) if name == PolicyName::new(policy) => {
+                found = Some((name, definition));
+            }
+            BgpEdit::Put(BgpObject::Policy(..)) => {}
             other => panic!("{other:?}"),
         }
     }
-    let (name, definition) = policy.unwrap();
+    let (name, definition) = found.unwrap();
     let program = compile(&name, &definition, &sets).unwrap();
     let mut store = AttrStore::new(1);
     let id = store.intern(&[], None, Default::default);

@@ -12,7 +12,7 @@ use bgp_core::{Asn, FamilySet};
 
 use super::Cluster;
 use super::claims::{Claim, Ground};
-use crate::handler::bgp::EXPORT_POLICY;
+use crate::handler::bgp::{EXPORT_POLICY, THROUGH_POLICY};
 use crate::model::{
     Condition, NextHopChoice, Node, NodeName, ObjectRef, PeerEndpoint, PeerName, PeerPort, PeerSpec,
     SourceAddress, family_of,
@@ -260,13 +260,19 @@ fn claim(wanted: Wanted<'_>, cluster: &Cluster) -> Option<Claim> {
     config.multihop_ttl = external.then_some(MULTIHOP_TTL);
     config.ttl_security = NonZeroU8::new(spec.map_or(0, |spec| spec.ttl_security));
     config.import = Policy::Accept;
-    config.export = Policy::Named(PolicyName::new(EXPORT_POLICY));
     config.next_hop = match spec.map(|spec| spec.next_hop).unwrap_or_default() {
         NextHopChoice::SelfAddress => NextHopMode::SelfAddress,
         NextHopChoice::Keep => NextHopMode::Keep,
         NextHopChoice::KeepExternal if external => NextHopMode::Keep,
         NextHopChoice::KeepExternal | NextHopChoice::Auto => NextHopMode::Default,
     };
+    let through = match config.next_hop {
+        NextHopMode::SelfAddress => true,
+        NextHopMode::Default => external,
+        NextHopMode::Keep => false,
+    };
+    let export = if through { THROUGH_POLICY } else { EXPORT_POLICY };
+    config.export = Policy::Named(PolicyName::new(export));
     config.next_hop_v4 = node.ipv4.map(|net| net.addr());
     config.next_hop_v6 = node.ipv6.map(|net| net.addr());
     config.description = wanted.description;

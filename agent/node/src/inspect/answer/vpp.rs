@@ -19,6 +19,9 @@ pub(crate) struct Vpp {
     /// Whether everything is as wanted and known: every source is in sync, the first routes are all in, VPP holds all
     /// that is wanted and nothing of ours that isn't, and the speaker has been told everything.
     pub(crate) converged: bool,
+    /// What is still waited for before it is; empty where it is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) waiting_for: Vec<String>,
     /// Objects by kind.
     pub(crate) kinds: Vec<Count>,
     /// Objects that are not as they should be, with reasons; the first ones where there are very many.
@@ -53,7 +56,7 @@ pub(crate) struct Count {
     pub(crate) kind: String,
     /// Wanted.
     pub(crate) desired: u64,
-    /// There, as wanted.
+    /// There, wanted by this agent or not: of tables and the uplink also what others made.
     pub(crate) present: u64,
     /// To be made, changed or removed, or under way.
     pub(crate) pending: u64,
