@@ -34,6 +34,7 @@ pub(crate) struct Findings {
 pub(crate) fn check(paths: &[PathBuf]) -> Findings {
     let mut findings = Findings::default();
     let mut manifests = Manifests::default();
+    let mut texts = BTreeMap::new();
     let files = paths.iter().flat_map(|path| files(path, &mut findings)).collect::<BTreeSet<_>>();
     for path in files {
         let name: Arc<str> = path.to_string_lossy().into();
@@ -46,7 +47,10 @@ pub(crate) fn check(paths: &[PathBuf]) -> Findings {
             {
                 settings(&name, &text, &mut findings);
             }
-            Ok(text) => manifests.put(&name, &text),
+            Ok(text) => {
+                manifests.put(&name, &text);
+                texts.insert(name, text);
+            }
             Err(reason) => findings.unreadable(&name, reason),
         }
     }
@@ -56,7 +60,7 @@ pub(crate) fn check(paths: &[PathBuf]) -> Findings {
             findings.problems.extend(conditions.iter().cloned());
         }
     }
-    findings.problems.extend(together(&changes, &manifests));
+    findings.problems.extend(together(&changes, &manifests, &texts));
     let place = |condition: &Condition| {
         condition.location.as_ref().map(|location| (Arc::clone(&location.file), location.line))
     };
@@ -144,7 +148,11 @@ fn speaker(name: &Arc<str>, text: &str, findings: &mut Findings) {
 }
 
 /// What shows only when all objects are there, for each of the nodes.
-fn together(changes: &[SourceChange], manifests: &Manifests) -> Vec<Condition> {
+fn together(
+    changes: &[SourceChange],
+    manifests: &Manifests,
+    texts: &BTreeMap<Arc<str>, String>,
+) -> Vec<Condition> {
     let mut nodes: Vec<&str> = changes
         .iter()
         .filter_map(|change| match change {
@@ -177,11 +185,28 @@ fn together(changes: &[SourceChange], manifests: &Manifests) -> Vec<Condition> {
             if place.is_none() && condition.object.kind == Kind::Node.name() {
                 continue;
             }
-            condition.location = place.map(|(file, Line(line))| Location { file, line });
+            condition.location = place.map(|(file, line)| {
+                let of_field = texts.get(&file).and_then(|text| field_line(text, line, &condition.field));
+                Location { file, line: of_field.unwrap_or(line).0 }
+            });
             found.insert(condition.to_string(), condition);
         }
     }
     found.into_values().collect()
+}
+
+/// The line of a field, or of the innermost part of it that is there, in the document that begins at a line.
+fn field_line(text: &str, document: Line, field: &str) -> Option<Line> {
+    let documents = documents(text).ok()?;
+    let mut at = documents.iter().find(|tree| tree.line == document)?;
+    let mut found = None;
+    for part in field.split('.') {
+        let Value::Map(entries) = &at.value else { break };
+        let Some(entry) = entries.iter().find(|entry| entry.key == part) else { break };
+        found = Some(entry.line);
+        at = &entry.value;
+    }
+    found
 }
 
 #[cfg(test)]
@@ -237,6 +262,22 @@ spec: {peerIP: 192.0.2.253, asNumber: 65001}
                 "peers.yaml:6: BGPPeer two: BGPPeer three already has the session with 192.0.2.253",
                 "x.yaml:1: file x.yaml: not valid YAML: unclosed bracket '['",
             ]
+        );
+    }
+
+    #[test]
+    fn what_objects_mean_together_is_told_at_the_line_of_its_field() {
+        let peer = "\
+apiVersion: projectcalico.org/v3
+kind: BGPPeer
+metadata: {name: one}
+spec: {peerIP: 192.0.2.254, asNumber: 65000,
+  filters: [a]}
+";
+        let found = found(&[("a.yaml", NODE), ("peers.yaml", peer)]);
+        assert!(
+            matches!(&found[..], [one] if one.starts_with("peers.yaml:5: BGPPeer one spec.filters: ")),
+            "{found:?}"
         );
     }
 

@@ -18,7 +18,8 @@ fn an_agent_with_another_nodes_name_leaves_vpp_alone_and_says_so() {
 
         let settings = world.host().dir().join("agent.yaml");
         let text = std::fs::read_to_string(&settings).expect("it was written");
-        std::fs::write(&settings, text.replace("node: node-a", "node: node-q")).expect("the host's folder is ours");
+        std::fs::write(&settings, text.replace("node: node-a", "node: node-q"))
+            .expect("the host's folder is ours");
         world.node.start();
         wait::until("the agent says what is wrong", || {
             let vpp = world.node.try_ask(&["vpp"])?;

@@ -108,7 +108,7 @@ async fn questions_that_make_no_sense_are_answered() {
     let _speaker = lab.speaker().await;
     let socket = lab.path("speaker.sock");
     let socket = socket.to_str().unwrap();
-    let cases: [(&[&str], i32, &str); 4] = [
+    let cases: [(&[&str], i32, &str); 5] = [
         (&["routes", "loc-rip", "--socket", socket], 2, "did you mean \"loc-rib\"?"),
         (
             &["routes", "adj-rib-in", "--neighbor", "127.0.0.9", "--socket", socket],
@@ -120,6 +120,11 @@ async fn questions_that_make_no_sense_are_answered() {
             &["peers", "--socket", "/nonexistent.sock"],
             1,
             "is `peregrine agent` or `peregrine speaker` running",
+        ),
+        (
+            &["vpp-sim", "--show", "/nonexistent.sock"],
+            1,
+            "is a `peregrine vpp-sim` running that was started with --control /nonexistent.sock?",
         ),
     ];
     for (words, code, expected) in cases {

@@ -8,3 +8,4 @@ mod lab;
 mod road;
 mod secrets;
 mod speaker;
+mod told;

@@ -104,7 +104,7 @@ impl Claims {
                     claim.origin.clone(),
                     "",
                     format!("{} already has the session with {}", winner.origin, claim.key),
-                    "let one object only ask for this neighbour",
+                    "let one object only ask for this neighbor",
                 )),
             }
         }

@@ -337,7 +337,7 @@ impl Problems {
             if multicast || address == IpAddr::V4(std::net::Ipv4Addr::BROADCAST) {
                 self.error(
                     "spec.peerIP",
-                    format!("{address} cannot be a neighbour"),
+                    format!("{address} cannot be a neighbor"),
                     "set a unicast address",
                 );
             }

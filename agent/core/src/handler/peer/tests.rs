@@ -389,7 +389,7 @@ fn values_that_make_no_sense_are_named_with_a_remedy() {
         ),
         (
             peer_ip("224.0.0.5", 1),
-            "BGPPeer p spec.peerIP: 224.0.0.5 cannot be a neighbour (set a unicast address)",
+            "BGPPeer p spec.peerIP: 224.0.0.5 cannot be a neighbor (set a unicast address)",
             false,
         ),
         (
