@@ -385,14 +385,14 @@ impl Engine {
                 self.carry(false);
             }
             VppEvent::Replayed => {
-                let blocked = vpp.report().unsettled();
-                if self.forwarding != Forwarding::Ready && blocked == 0 {
-                    tracing::info!("vpp holds what it should");
-                } else if blocked > 0 {
-                    tracing::warn!(
-                        blocked,
-                        "vpp holds what it can; `peregrine vpp` says what is blocked by what"
-                    );
+                if self.forwarding != Forwarding::Ready {
+                    match vpp.report().unsettled() {
+                        0 => tracing::info!("vpp holds what it should"),
+                        blocked => tracing::warn!(
+                            blocked,
+                            "vpp holds what it can; `peregrine vpp` says what is blocked by what"
+                        ),
+                    }
                 }
                 self.forwarding = Forwarding::Ready;
                 self.carry(true);

@@ -7,7 +7,7 @@ mod lock;
 pub(crate) mod signals;
 pub(crate) mod speaker;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::process::ExitCode;
 
@@ -67,7 +67,13 @@ pub(crate) async fn log_peers(speaker: Handle) {
                     failures.over(&event.peer.to_string());
                     tracing::warn!(peer = %event.peer, %reason, "session down");
                 }
-                Kind::Failed(reason) if failures.is_news(&event.peer.to_string(), &reason.to_string()) => {
+                Kind::Failed(reason)
+                    if failures.is_news(
+                        &event.peer.to_string(),
+                        &reason.to_string(),
+                        reason.is_disagreement(),
+                    ) =>
+                {
                     tracing::warn!(peer = %event.peer, %reason, "no session; trying on");
                 }
                 Kind::Failed(reason) => tracing::debug!(peer = %event.peer, %reason, "no session"),
@@ -78,18 +84,24 @@ pub(crate) async fn log_peers(speaker: Handle) {
     }
 }
 
-/// Why attempts to get sessions have failed, so that each reason is told once and not at each attempt.
+/// Why attempts to get sessions have failed, and how often, so that each reason is told once and not at each attempt.
 #[derive(Debug, Default)]
-struct Failures(BTreeMap<String, BTreeSet<String>>);
+struct Failures(BTreeMap<String, BTreeMap<String, u8>>);
 
 impl Failures {
     /// Reasons of one neighbor may take turns, but no longer than this.
     const KEPT: usize = 16;
 
-    /// Whether this reason is a new one for this neighbor.
-    fn is_news(&mut self, peer: &str, reason: &str) -> bool {
+    /// Whether this reason is to be told of this neighbor now. A disagreement is at once; that nobody is there, or that of
+    /// two connections one was given up, is when it happens again.
+    fn is_news(&mut self, peer: &str, reason: &str, disagreement: bool) -> bool {
         let told = self.0.entry(peer.to_owned()).or_default();
-        told.len() < Self::KEPT && told.insert(reason.to_owned())
+        if told.len() >= Self::KEPT && !told.contains_key(reason) {
+            return false;
+        }
+        let times = told.entry(reason.to_owned()).or_default();
+        *times = times.saturating_add(1);
+        *times == if disagreement { 1 } else { 2 }
     }
 
     /// The session came up, or ended: what fails from now on is news.
@@ -124,12 +136,17 @@ mod tests {
     #[test]
     fn a_reason_is_news_once_until_the_session_has_been_up() {
         let mut failures = Failures::default();
-        let mut news = |peer, reasons: &[&str]| -> Vec<bool> {
-            reasons.iter().map(|reason| failures.is_news(peer, reason)).collect()
+        let mut news = |peer, reasons: &[(&str, bool)]| -> Vec<bool> {
+            reasons
+                .iter()
+                .map(|(reason, disagreement)| failures.is_news(peer, reason, *disagreement))
+                .collect()
         };
-        assert_eq!(news("a", &["refused", "refused", "bad peer AS", "refused"]), [true, false, true, false]);
-        assert_eq!(news("b", &["refused"]), [true]);
+        let (refused, asn) = (("refused", false), ("bad peer AS", true));
+        assert_eq!(news("a", &[refused, asn, refused, asn, refused]), [false, true, true, false, false]);
+        assert_eq!(news("b", &[asn]), [true]);
         failures.over("a");
-        assert_eq!([failures.is_news("a", "refused"), failures.is_news("b", "refused")], [true, false]);
+        assert!(failures.is_news("a", "bad peer AS", true));
+        assert!(!failures.is_news("b", "bad peer AS", true));
     }
 }

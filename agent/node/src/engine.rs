@@ -13,6 +13,7 @@ use agent_core::model::{Condition, Severity};
 use agent_core::plan::{Audit, SpeakerOp, VppOp, VppState};
 use agent_core::{Config, Engine, Forwarding, Status};
 use bgp_core::FamilySet;
+use bgp_core::command::Command;
 use bgp_core::time::Instant as EngineTime;
 use bgp_net::{Handle, Stopped};
 use tokio::sync::{mpsc, oneshot};
@@ -306,6 +307,11 @@ impl EngineTask {
             self.vpp_ops.drain(..).for_each(|op| vpp.submit(op));
         }
         self.engine.next_speaker_ops(now, self.speaker.free(), &mut self.speaker_ops);
+        for op in &self.speaker_ops {
+            if let Command::PutIdentity { asn, router_id } = &op.command {
+                tracing::info!(%asn, %router_id, "this node in BGP");
+            }
+        }
         if !self.speaker_ops.is_empty() {
             self.speaker.submit(std::mem::take(&mut self.speaker_ops));
         }

@@ -76,14 +76,15 @@ mod tests {
     async fn the_end_of_another_is_waited_for_but_not_for_ever() {
         let dir = tempfile::tempdir().unwrap();
         let held = take(dir.path()).unwrap();
-        let mut said = 0;
-        assert!(matches!(take_in_time(dir.path(), || said += 1).await, Err(LockError::Held)));
-        let mut waiting = std::pin::pin!(take_in_time(dir.path(), || said += 1));
+        let said = std::cell::Cell::new(0);
+        let say = || said.set(said.get() + 1);
+        assert!(matches!(take_in_time(dir.path(), say).await, Err(LockError::Held)));
+        let mut waiting = std::pin::pin!(take_in_time(dir.path(), say));
         assert!(tokio::time::timeout(PATIENCE / 2, waiting.as_mut()).await.is_err());
         drop(held);
         let held = waiting.await.unwrap();
         drop(held);
         take_in_time(dir.path(), || panic!("nobody has it")).await.unwrap();
-        assert_eq!(said, 2);
+        assert_eq!(said.get(), 2);
     }
 }

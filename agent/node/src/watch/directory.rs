@@ -246,7 +246,8 @@ impl Scanner {
 
     /// How long to wait for a notice before looking all the same.
     fn patience(&self) -> Duration {
-        if !self.unsettled.is_empty() || !self.gone.is_empty() {
+        // A folder that can't be read keeps all as it is.
+        if self.trouble.is_none() && !(self.unsettled.is_empty() && self.gone.is_empty()) {
             return QUIET;
         }
         match (&self.notices, self.lost_notices, self.writing.is_empty()) {
@@ -383,7 +384,9 @@ impl Scanner {
         readings
     }
 
-    /// Whether a file that isn't as last read has been as it is for long enough.
+    /// Whether a file that isn't as last read has been as it is for long enough. That is longer than the system's clock
+    /// for files takes to tick: whatever is written from now on leaves another stamp, so a text can't be taken for one that
+    /// was written right after it, with the same length.
     fn has_settled(&mut self, name: &str, stamp: Option<Stamp>) -> bool {
         let now = Instant::now();
         match self.unsettled.get(name) {

@@ -190,4 +190,10 @@ async fn the_log_level_changes_live_and_a_bad_file_changes_nothing() {
     lab.write("agent.yaml", &format!("{settings}log: {{ level: info }}\n"));
     agent.signal(Signal::HUP);
     until("the new level is in force", || logged("settings read again")).await;
+    assert!(!agent.log().contains("with a restart only"), "{}", agent.log());
+
+    let other = settings.replace("loss-grace: 300ms", "loss-grace: 400ms");
+    lab.write("agent.yaml", &format!("{other}log: {{ level: info }}\n"));
+    agent.signal(Signal::HUP);
+    until("what can't change is named", || logged("vpp.loss-grace")).await;
 }

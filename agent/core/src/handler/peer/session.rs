@@ -335,11 +335,7 @@ impl Problems {
         if let Some(PeerEndpoint { address, port }) = spec.peer_ip {
             let multicast = address.is_multicast() || address.is_unspecified();
             if multicast || address == IpAddr::V4(std::net::Ipv4Addr::BROADCAST) {
-                self.error(
-                    "spec.peerIP",
-                    format!("{address} cannot be a neighbor"),
-                    "set a unicast address",
-                );
+                self.error("spec.peerIP", format!("{address} cannot be a neighbor"), "set a unicast address");
             }
             if port == Some(PeerPort(0)) {
                 self.error("spec.peerIP", "port 0 cannot be connected to", "set a port from 1 to 65535");
