@@ -267,11 +267,6 @@ impl Scanner {
                 let readings = self.read_changed(&names);
                 // A file that was written to while it was read is not to be trusted.
                 self.drain();
-                let first_look = *self.first_look.get_or_insert_with(Instant::now);
-                let complete = names
-                    .iter()
-                    .all(|name| !self.writing.contains_key(name) && !self.unsettled.contains_key(name));
-                self.read_once |= complete || first_look.elapsed() > ABANDONED;
                 for (name, stamp, reading) in readings {
                     if self.writing.contains_key(&name) {
                         continue;
@@ -288,6 +283,11 @@ impl Scanner {
                     }
                     self.seen.insert(name, stamp);
                 }
+                let first_look = *self.first_look.get_or_insert_with(Instant::now);
+                let complete = names
+                    .iter()
+                    .all(|name| !self.writing.contains_key(name) && !self.unsettled.contains_key(name));
+                self.read_once |= complete || first_look.elapsed() > ABANDONED;
             }
             Err(error) => self.tell_trouble(Some(error.to_string()), &mut changes),
         }
