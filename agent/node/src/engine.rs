@@ -136,7 +136,7 @@ impl Snapshot {
             match vpp.state {
                 VppState::Reading => waiting.push("what VPP holds to be read".to_owned()),
                 VppState::Running if pending > 0 => {
-                    waiting.push(format!("{pending} objects on their way to VPP"))
+                    waiting.push(format!("{pending} objects on their way to VPP"));
                 }
                 VppState::Away | VppState::Running => {}
             }

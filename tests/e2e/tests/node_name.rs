@@ -28,7 +28,8 @@ fn an_agent_with_another_nodes_name_leaves_vpp_alone_and_says_so() {
             if said && vpp["state"] == "up" { Ok(()) } else { Err(text) }
         });
         // An audit ends only after everything that can be done has been.
-        world.node.ask(&["vpp", "--drift"]);
+        let vpp = world.node.ask(&["vpp", "--drift"]);
+        assert_eq!(vpp["audit"]["found"], 0, "{vpp}");
         assert_eq!(world.sim.meaning(), before);
     });
 }

@@ -88,9 +88,11 @@ async fn accept(control: SimControl, listener: UnixListener) {
 
 /// One fault, or a list of them. Not left to an untagged enum, whose errors don't say what is wrong.
 fn faults(body: &[u8]) -> Result<Vec<Fault>, String> {
-    let faults: Vec<Fault> = match serde_json::from_slice(body).map_err(|error| error.to_string())? {
-        all @ Value::Array(_) => serde_json::from_value(all),
-        one => serde_json::from_value(one).map(|fault| vec![fault]),
+    let value: Value = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+    let faults: Vec<Fault> = if value.is_array() {
+        serde_json::from_value(value)
+    } else {
+        serde_json::from_value(value).map(|fault| vec![fault])
     }
     .map_err(|error| error.to_string())?;
     for message in faults.iter().filter_map(Fault::message) {
