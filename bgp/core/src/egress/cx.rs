@@ -212,7 +212,11 @@ impl<K: ExportKey> Cx<'_, K> {
         let mut edits = filter.run(&Route { nlri: key.into(), attrs, learned, neighbor })?;
         group.rules.mark(&mut edits);
         let own = edits.as_ref().is_some_and(|edits| edits.next_hop_self);
-        group.rules.next_hop(learned, own, attrs.next_hop())?;
+        let next_hop = group.rules.next_hop(learned, own, attrs.next_hop())?;
+        // RFC 4271 section 5.1.3: nobody is told to go to itself. Whoever an own route could do that to is alone.
+        if group.alone.is_some_and(|peer| next_hop.address() == peer.address) {
+            return None;
+        }
         Some(Form { learned, edits })
     }
 

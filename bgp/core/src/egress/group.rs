@@ -38,8 +38,8 @@ pub(crate) struct GroupKey {
     pub(crate) rules: Rules,
     /// The policy, by name: its text may change while the group stands.
     pub(crate) policy: Policy,
-    /// Set for a peer that is told something of its own: originations name it, its policy asks who it is, or there is a
-    /// limit on what it is told.
+    /// Set for a peer that is told something of its own: originations name it or have its address as their next hop, its
+    /// policy asks who it is, or there is a limit on what it is told.
     pub(crate) alone: Option<PeerKey>,
     /// How many paths it is told of at the most. Only where it is alone.
     pub(crate) max_prefixes: Option<u32>,

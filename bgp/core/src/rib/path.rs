@@ -13,7 +13,7 @@ pub enum PathRejected {
     AsLoop,
     /// Our identifier is the ORIGINATOR_ID (RFC 4456 section 8).
     OriginatorLoop,
-    /// The next hop is ourselves: our address of the session, or a loopback address from a neighbour that isn't there
+    /// The next hop is ourselves: our address of the session, or of any other one, or a loopback address from a neighbour that isn't there
     /// itself (RFC 4271 sections 5.1.3 and 6.3).
     OwnNextHop,
     /// A route leak: ONLY_TO_CUSTOMER is on a route that came from where it cannot have come from by right (RFC 9234

@@ -341,16 +341,16 @@ impl Speaker {
         let other_audience = known.as_ref().is_some_and(|known| known.audience != new.audience);
         let facts = || Canonical(&octets).facts();
         let attrs = self.shared.attrs.intern_labelled(&octets, next_hop, new.label, facts);
-        let audience = new.audience.clone();
+        let (audience, next_hop_of_new) = (new.audience.clone(), new.next_hop);
         if other_audience {
             // Its attributes may be the same, so that nobody would look at it again.
             self.set_origination(now, nlri, None);
         }
         self.set_origination(now, nlri, Some((new, attrs)));
         self.shared.attrs.release(attrs, 1);
-        self.name(&audience, 1);
+        self.name(&audience, next_hop_of_new, 1);
         if let Some(known) = known {
-            self.name(&known.audience, -1);
+            self.name(&known.audience, known.next_hop, -1);
         }
         Ok(Applied::Applied)
     }
@@ -358,7 +358,7 @@ impl Speaker {
     fn delete_origination(&mut self, now: Instant, nlri: Nlri) -> Applied {
         let Some(known) = self.origination(nlri) else { return Applied::Unchanged };
         self.set_origination(now, nlri, None);
-        self.name(&known.audience, -1);
+        self.name(&known.audience, known.next_hop, -1);
         Applied::Applied
     }
 
@@ -372,8 +372,19 @@ impl Speaker {
         for_family!(self, nlri.family(), rib => rib.originate(nlri, origination, attrs, now, shared));
     }
 
-    /// Counts the neighbours that an audience names. Who is named by any origination has update groups of its own.
-    fn name(&mut self, audience: &Audience, by: i32) {
+    /// Counts the neighbours that an origination names, by its audience or its next hop. Who is named has update groups of
+    /// its own.
+    fn name(&mut self, audience: &Audience, next_hop: Option<IpAddr>, by: i32) {
+        if let Some(address) = next_hop {
+            let count = self.named_next_hops.entry(address).or_insert(0);
+            *count = count.saturating_add_signed(by);
+            if *count == 0 {
+                self.named_next_hops.remove(&address);
+            }
+            let here: Vec<PeerIx> =
+                self.by_key.iter().filter(|(key, _)| key.address == address).map(|(_, peer)| *peer).collect();
+            here.into_iter().for_each(|peer| self.regroup(peer));
+        }
         let Audience::Peers(keys) = audience else { return };
         for key in keys {
             let count = self.named.entry(*key).or_insert(0);

@@ -457,7 +457,10 @@ impl Verdicts {
             verdicts.all = Some(Err(PathRejected::AsLoop));
         } else if set.facts().originator == Some(arrival.router_id) {
             verdicts.all = Some(Err(PathRejected::OriginatorLoop));
-        } else if set.next_hop().is_some_and(|next_hop| arrival.is_ourselves(next_hop.address())) {
+        } else if set.next_hop().is_some_and(|next_hop| {
+            let next_hop = next_hop.address();
+            arrival.is_ourselves(next_hop) || shared.own_addresses.contains_key(&next_hop)
+        }) {
             verdicts.all = Some(Err(PathRejected::OwnNextHop));
         } else if ingress == Ingress::Leak {
             verdicts.all = Some(Err(PathRejected::RouteLeak));

@@ -368,6 +368,7 @@ impl Speaker {
             address: neighbour.key.address,
         };
         self.shared.sources.peer_up(peer, facts);
+        let local = link.local.ip().to_canonical();
         let Some(source) = self.shared.sources.intern(peer, PathId::NONE) else { return };
         let families = negotiated.families;
         // As another kind of neighbour than before it had better start anew.
@@ -385,6 +386,7 @@ impl Speaker {
             state.refuses_paths = false;
         }
         self.stale_gone(peer, gone);
+        self.add_own_address(local);
         for family in families.iter() {
             if let Some(key) = self.group_key(peer, family) {
                 self.join_group(peer, family, key, None);
@@ -402,6 +404,9 @@ impl Speaker {
         kept: Kept,
         out: &mut Outbox<Output>,
     ) {
+        if let Some(local) = self.peer(peer).and_then(|neighbour| neighbour.up.as_ref()).map(Up::local) {
+            self.drop_own_address(local);
+        }
         for family in Family::ALL {
             if let Some(moved) = self.leave_group(peer, family, false) {
                 for_family!(self, family, rib => rib.discard(moved, &mut self.shared));
@@ -439,6 +444,32 @@ impl Speaker {
         self.review_convergence(now);
     }
 
+    /// One more session has this address as our end: routes that lead there lead back to us (RFC 4271 section 5.1.3).
+    fn add_own_address(&mut self, address: IpAddr) {
+        let count = self.shared.own_addresses.entry(address).or_insert(0);
+        *count += 1;
+        if *count > 1 {
+            return;
+        }
+        let peers: Vec<PeerIx> = self.by_key.values().copied().collect();
+        for family in Family::ALL {
+            let known = for_family!(self, family, rib => !rib.table.is_empty());
+            if known {
+                peers.iter().for_each(|peer| for_family!(self, family, rib => rib.begin_reimport(*peer)));
+            }
+        }
+    }
+
+    /// One session fewer. What was refused for it stays so until it is said or judged again.
+    fn drop_own_address(&mut self, address: IpAddr) {
+        if let Some(count) = self.shared.own_addresses.get_mut(&address) {
+            *count -= 1;
+            if *count == 0 {
+                self.shared.own_addresses.remove(&address);
+            }
+        }
+    }
+
     /// Puts an established neighbour into the update group that it belongs to. `moved` is what it brings from another.
     fn join_group(&mut self, peer: PeerIx, family: Family, key: GroupKey, moved: Option<Moved>) {
         let filter = self.export_filter(&key.policy, family);
@@ -465,9 +496,10 @@ impl Speaker {
 
     fn group_key(&self, peer: PeerIx, family: Family) -> Option<GroupKey> {
         let neighbour = self.peer(peer)?;
-        // Two reasons to be told something of one's own.
-        let alone =
-            self.policies.asks_who(&neighbour.config.export) || self.named.contains_key(&neighbour.key);
+        // Three reasons to be told something of one's own.
+        let alone = self.policies.asks_who(&neighbour.config.export)
+            || self.named.contains_key(&neighbour.key)
+            || self.named_next_hops.contains_key(&neighbour.key.address);
         neighbour.group_key(family, alone)
     }
 

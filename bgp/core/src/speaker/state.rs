@@ -1,6 +1,7 @@
 //! The speaker, and one turn of it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::IpAddr;
 
 use bgp_wire::{Asn, Family, FamilySet, RouterId};
 use bytes::Bytes;
@@ -34,6 +35,8 @@ pub struct Speaker {
     pub(super) grace_over: bool,
     /// Neighbours that originations name, and in how many.
     pub(super) named: BTreeMap<PeerKey, u32>,
+    /// Next hops that originations have, and how many have each: a neighbour there is not told of them.
+    pub(super) named_next_hops: BTreeMap<IpAddr, u32>,
     /// Counts neighbours, so that each has jitter of its own.
     pub(super) made: u64,
     /// By [`PeerIx`]. A neighbour that was deleted stays, without its key, until its paths are gone.
@@ -65,6 +68,8 @@ pub(super) struct Shared {
     pub(super) attrs: AttrStore,
     pub(super) sources: Sources,
     pub(super) stats: SpeakerStats,
+    /// Our ends of established sessions, and of how many each is one.
+    pub(super) own_addresses: BTreeMap<IpAddr, u32>,
 }
 
 /// One transport connection, or one that is about to be closed.
@@ -101,6 +106,7 @@ impl Speaker {
             deferral_grace_over: false,
             grace_over: false,
             named: BTreeMap::new(),
+            named_next_hops: BTreeMap::new(),
             made: 0,
             peers: Vec::new(),
             by_key: BTreeMap::new(),
@@ -114,6 +120,7 @@ impl Speaker {
                 attrs: AttrStore::new(seed ^ 0x61_7474_7273),
                 sources: Sources::new(),
                 stats: SpeakerStats::default(),
+                own_addresses: BTreeMap::new(),
             },
             ribs: Ribs::new(seed),
             policies: Policies::new(),

@@ -469,3 +469,49 @@ fn faulty_attributes_are_counted_for_the_neighbour() {
     assert_eq!(world.nodes[1].speaker.stats().treated_as_withdraw, 1);
     assert_eq!(world.heard(1, 0, Family::Ipv4Unicast).len(), 1);
 }
+
+#[test]
+fn nobody_is_told_of_an_own_route_that_leads_to_itself() {
+    let mut world = World::joined(&[65010, 65020, 65030], &[(0, 1), (2, 1)]);
+    let to = |next_hop| Origination { next_hop: Some(next_hop), ..marked(7) };
+    world.originate(1, nth(1), to(address(0)));
+    world.originate(1, nth(2), to(address(2)));
+    world.originate(1, nth(3), marked(8));
+    world.settle();
+    let heard = |world: &mut World, node| world.heard(node, 1, V4).into_keys().collect::<Vec<_>>();
+    assert_eq!(heard(&mut world, 0), [nth(2), nth(3)]);
+    assert_eq!(heard(&mut world, 2), [nth(1), nth(3)]);
+    // It follows the next hop.
+    world.originate(1, nth(1), to(address(2)));
+    world.settle();
+    assert_eq!((heard(&mut world, 0).len(), heard(&mut world, 2)), (3, vec![nth(3)]));
+    // With ourselves as the next hop for everything nobody is led astray.
+    let next_hop = crate::command::NextHopMode::SelfAddress;
+    let config = PeerConfig { passive: true, next_hop, ..world.config(2) };
+    world.command(1, Command::PutPeer(key(2), config));
+    world.settle();
+    assert_eq!(heard(&mut world, 2).len(), 3);
+    for n in [1, 2] {
+        world.command(1, Command::DeleteOrigination(nth(n)));
+    }
+    world.settle();
+    assert_eq!((heard(&mut world, 0), heard(&mut world, 2)), (vec![nth(3)], vec![nth(3)]));
+}
+
+#[test]
+fn a_route_that_leads_to_another_address_of_ours_is_not_used() {
+    // 0 tells 1 of a route by way of 1's own IPv6 address, which 1 has a session at with 2, or comes to have.
+    let mut world = World::joined(&[65010, 65020, 65030], &[(0, 1)]);
+    let next_hop = Some(address6(1));
+    world.originate(0, nlri("2001:db8:77::/48"), Origination { next_hop, ..marked(7) });
+    world.settle();
+    let rejected = |world: &mut World| {
+        let routes = world.routes(1, RouteTable::AdjRibIn(key(0)), Family::Ipv6Unicast);
+        routes[0].paths[0].rejected
+    };
+    assert_eq!(rejected(&mut world), None);
+    world.join_over_ipv6(2, 1, |_| ());
+    world.settle();
+    assert_eq!(rejected(&mut world), Some(crate::rib::PathRejected::OwnNextHop));
+    assert!(world.best(1, Family::Ipv6Unicast).is_empty());
+}
