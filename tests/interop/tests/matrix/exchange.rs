@@ -1,25 +1,19 @@
 //! Every attribute, both ways, both families. A feeder, which is this test itself, says the samples to either end; the other
 //! end must hold them as they are to be passed on. ExaBGP passes nothing on, so it announces them itself.
 
-use std::net::{Ipv4Addr, SocketAddr};
-use std::process::Command;
-
-use interop::daemon::{Daemon, Kind, Neighbour, Settings};
-use interop::raw::{self, Raw};
-use interop::samples::{FEEDER_ASN, FEEDER_IPV4, FEEDER_IPV6, Sample, passed_on, prefix, samples, update};
+use interop::daemon::{Daemon, Kind, Settings};
+use interop::samples::{FEEDER_IPV4, FEEDER_IPV6, Sample, passed_on, prefix, samples};
 use interop::{OUR_IPV4, OUR_IPV6, PEER_IPV4, PEER_IPV6, PEER_ROUTE4, PEER_ROUTE6};
 use test_support::lab::Lab;
 use test_support::route::Route;
 use test_support::speaker::Speaker;
 use test_support::wait;
 
+use crate::feeder::{self, feed};
 use crate::pair::{
     OUR_ASN, OUR_ROUTE4, OUR_ROUTE6, Pair, as_shown, await_heard, await_held, both_established, file, head,
     neighbor, our_own, own_routes, settings, their_own, us,
 };
-
-/// The feeder keeps no timers, so this is longer than the test; 0 would do, but with it GoBGP 3 ends the session at once.
-const QUIET: u16 = 600;
 
 pub(crate) fn exchange_ebgp(lab: &Lab, kind: Kind) {
     exchange(lab, kind, true);
@@ -65,24 +59,16 @@ fn expected(sample: &Sample, external: Option<u32>, six: bool, sender: [&str; 2]
 
 fn exchange(lab: &Lab, kind: Kind, external: bool) {
     let pair = Pair::new(lab);
-    for address in [format!("{FEEDER_IPV4}/24"), format!("{FEEDER_IPV6}/64")] {
-        let done = Command::new("ip").args(["addr", "add", &address, "dev", "br0"]).status();
-        assert!(done.expect("iproute2 is installed").success());
-    }
+    feeder::settle();
     let asn = if external { kind.asn() } else { OUR_ASN };
     let (our_mark, their_mark) = (external.then_some(OUR_ASN), external.then_some(asn));
     let samples = samples();
     let both = [false, true];
 
     let mut settings = Settings::new(asn, us());
-    let mut feeder = Neighbour::new(&FEEDER_IPV4.to_string(), FEEDER_ASN);
-    feeder.families = [true, true];
-    feeder.passive = true;
-    feeder.hold_time = QUIET;
-    feeder.hears = false;
     let passes_on = kind != Kind::Exabgp;
     if passes_on {
-        settings.neighbours.push(feeder);
+        settings.neighbours.push(feeder::of_theirs());
     } else {
         for six in both {
             settings.announces.extend(samples.iter().enumerate().map(|(n, sample)| {
@@ -91,32 +77,16 @@ fn exchange(lab: &Lab, kind: Kind, external: bool) {
         }
     }
     let daemon = Daemon::start(kind, &pair.theirs, settings);
-    let file = head("")
-        + &neighbor(PEER_IPV4, asn, "")
-        + &neighbor(PEER_IPV6, asn, "")
-        + &neighbor(
-            &FEEDER_IPV4.to_string(),
-            FEEDER_ASN,
-            &format!(
-                ", passive: true, families: [ipv4-unicast, ipv6-unicast], export: reject, hold-time: {QUIET}"
-            ),
-        );
+    let file = head("") + &neighbor(PEER_IPV4, asn, "") + &neighbor(PEER_IPV6, asn, "") + &feeder::of_ours();
     let speaker = Speaker::start(&pair.ours, &file);
     both_established(&daemon, &speaker);
 
-    let feed = |to: &str, side: u8| {
-        let to: Ipv4Addr = to.parse().expect("an address");
-        let mut feeder = Raw::connect(FEEDER_IPV4, SocketAddr::from((to, 179)));
-        feeder.establish(&raw::open(FEEDER_ASN, QUIET, FEEDER_IPV4));
-        for six in both {
-            for (n, sample) in samples.iter().enumerate() {
-                feeder.say(&update(&prefix(six, side, n), &sample.route));
-            }
-        }
-        feeder
+    let said = |side: u8| {
+        let samples = samples.iter().enumerate();
+        samples.flat_map(move |(n, sample)| both.map(|six| (prefix(six, side, n), &sample.route)))
     };
-    let _to_us = feed(OUR_IPV4, 1);
-    let _to_them = passes_on.then(|| feed(PEER_IPV4, 2));
+    let _to_us = feed(OUR_IPV4, said(1));
+    let _to_them = passes_on.then(|| feed(PEER_IPV4, said(2)));
 
     own_routes(&daemon, &speaker, external);
     for six in both {

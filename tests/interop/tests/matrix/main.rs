@@ -4,6 +4,7 @@
 mod cells;
 mod end;
 mod exchange;
+mod feeder;
 mod old_as;
 mod pair;
 mod refresh;

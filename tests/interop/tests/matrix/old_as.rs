@@ -1,17 +1,16 @@
 //! A daemon that knows AS numbers of 2 octets only (RFC 6793), while there are longer ones in paths, and, where the daemon
 //! takes AS_TRANS as the AS of a neighbour, while we are in such an AS ourselves: BIRD and OpenBGPD refuse that in their files.
 
-use std::net::{Ipv4Addr, SocketAddr};
-use std::process::Command;
+use std::net::Ipv4Addr;
 
 use interop::daemon::{Daemon, Kind, Neighbour, Settings};
-use interop::raw::{self, Raw};
-use interop::samples::{FEEDER_ASN, FEEDER_IPV4, update};
+use interop::samples::FEEDER_IPV4;
 use interop::{OUR_IPV4, PEER_IPV4};
 use test_support::lab::Lab;
 use test_support::route::Route;
 use test_support::speaker::Speaker;
 
+use crate::feeder::{self, feed};
 use crate::pair::{OUR_ASN, OUR_ROUTE4, Pair, as_shown, await_heard, await_held, head, neighbor, our_own};
 
 const BIG: u32 = 4_200_000_010;
@@ -19,8 +18,7 @@ const AS_TRANS: u32 = 23_456;
 
 pub(crate) fn two_octet_as(lab: &Lab, kind: Kind) {
     let pair = Pair::new(lab);
-    let done = Command::new("ip").args(["addr", "add", &format!("{FEEDER_IPV4}/24"), "dev", "br0"]).status();
-    assert!(done.expect("iproute2 is installed").success());
+    feeder::settle();
     let (our_asn, shown_asn) = if kind == Kind::Exabgp { (BIG, AS_TRANS) } else { (OUR_ASN, OUR_ASN) };
     let mut us = Neighbour::new(OUR_IPV4, shown_asn);
     us.four_octet = false;
@@ -35,29 +33,20 @@ pub(crate) fn two_octet_as(lab: &Lab, kind: Kind) {
     if kind == Kind::Exabgp {
         settings.announces.push(("10.2.0.0/24".to_owned(), their.clone()));
     } else {
-        let mut feeder = Neighbour::new(&FEEDER_IPV4.to_string(), FEEDER_ASN);
-        (feeder.passive, feeder.hears, feeder.hold_time) = (true, false, 600);
-        settings.neighbours.push(feeder);
+        settings.neighbours.push(feeder::of_theirs());
     }
     let daemon = Daemon::start(kind, &pair.theirs, settings);
     let file = head("").replace("asn: 65010\n", &format!("asn: {our_asn}\n"))
         + &neighbor(PEER_IPV4, kind.asn(), "")
-        + &neighbor(&FEEDER_IPV4.to_string(), FEEDER_ASN, ", passive: true, export: reject, hold-time: 600");
+        + &feeder::of_ours();
     let speaker = Speaker::start(&pair.ours, &file);
     speaker.await_established(PEER_IPV4);
     daemon.await_established(OUR_IPV4);
 
     let fed =
         Route { aggregator: their.aggregator, ..Route::new("65100 4200000001 65101", FEEDER_IPV4.into()) };
-    let feed = |to: &str, prefix: &str| {
-        let to: Ipv4Addr = to.parse().expect("an address");
-        let mut feeder = Raw::connect(FEEDER_IPV4, SocketAddr::from((to, 179)));
-        feeder.establish(&raw::open(FEEDER_ASN, 600, FEEDER_IPV4));
-        feeder.say(&update(prefix, &fed));
-        feeder
-    };
-    let _to_us = feed(OUR_IPV4, "10.1.0.0/24");
-    let _to_them = (kind != Kind::Exabgp).then(|| feed(PEER_IPV4, "10.2.0.0/24"));
+    let _to_us = feed(OUR_IPV4, [("10.1.0.0/24".to_owned(), &fed)]);
+    let _to_them = (kind != Kind::Exabgp).then(|| feed(PEER_IPV4, [("10.2.0.0/24".to_owned(), &fed)]));
 
     // We merge AS4_PATH and AS4_AGGREGATOR of theirs.
     await_heard(&speaker, PEER_IPV4, "10.2.0.0/24", "a path with a number of 4 octets", &their);

@@ -60,6 +60,16 @@ impl Scene {
                 && peer["families"][0]["accepted"].as_u64() >= Some(1)
         });
     }
+
+    /// Kills the daemon, whose routes we keep then.
+    #[track_caller]
+    fn lose_daemon(&mut self, speaker: &Speaker) {
+        self.daemon.kill();
+        speaker.await_peer(PEER_IPV4, "is away and its routes are kept", |peer| {
+            peer["session-state"] != "established"
+                && peer["graceful-restart"]["stale-families"] == json!(["ipv4-unicast"])
+        });
+    }
 }
 
 /// The daemon dies and returns: we keep its routes, and who is behind us hears nothing.
@@ -68,11 +78,7 @@ pub(crate) fn they_restart(lab: &Lab, kind: Kind) {
     let speaker = Speaker::start(&scene.pair.ours, &scene.file);
     scene.await_settled(&speaker);
     scene.watcher.await_route(PEER_ROUTE4, &["[ours"]);
-    scene.daemon.kill();
-    speaker.await_peer(PEER_IPV4, "is away and its routes are kept", |peer| {
-        peer["session-state"] != "established"
-            && peer["graceful-restart"]["stale-families"] == json!(["ipv4-unicast"])
-    });
+    scene.lose_daemon(&speaker);
     let route = speaker.await_route("ipv4-unicast", PEER_ROUTE4);
     assert_eq!(route["paths"][0]["stale"], true, "{route}");
     scene.daemon.recover();
@@ -87,11 +93,7 @@ pub(crate) fn restart_time(lab: &Lab, kind: Kind) {
     let speaker = Speaker::start(&scene.pair.ours, &scene.file);
     scene.await_settled(&speaker);
     scene.watcher.await_route(PEER_ROUTE4, &["[ours"]);
-    scene.daemon.kill();
-    speaker.await_peer(PEER_IPV4, "is away and its routes are kept", |peer| {
-        peer["session-state"] != "established"
-            && peer["graceful-restart"]["stale-families"] == json!(["ipv4-unicast"])
-    });
+    scene.lose_daemon(&speaker);
     speaker.await_no_route("ipv4-unicast", PEER_ROUTE4);
     scene.watcher.await_no_route(PEER_ROUTE4);
     assert_eq!(scene.watcher.withdrawals("ours"), 1);
