@@ -75,4 +75,8 @@ pub struct TableSizes {
     pub attribute_sets: u64,
     /// Update groups.
     pub update_groups: u64,
+    /// Octets of UPDATEs that are encoded and wait for neighbours to read them.
+    pub waiting_octets: u64,
+    /// Heap octets of destinations, paths, their index and the log of changes.
+    pub table_octets: u64,
 }

@@ -344,6 +344,12 @@ impl Group {
         if self.members.contains_key(&member) { self.told.announced_to(member) } else { 0 }
     }
 
+    /// Octets that are encoded and wait for members to read them.
+    pub(crate) fn waiting_octets(&self) -> u64 {
+        let own = self.members.values().flat_map(|member| &member.own).map(|(bytes, _)| bytes.len());
+        (self.ring.octets() + own.sum::<usize>()) as u64
+    }
+
     /// Whether `member` has had its End-of-RIB.
     pub(crate) fn end_of_rib_sent(&self, member: PeerIx) -> bool {
         self.members.get(&member).is_some_and(|member| !member.end_of_rib_owed)

@@ -54,6 +54,11 @@ impl Ring {
         self.first + self.slots.len() as u64
     }
 
+    /// How many octets there are.
+    pub(crate) fn octets(&self) -> usize {
+        self.octets
+    }
+
     /// The log position of the oldest chunk.
     pub(crate) fn log(&self) -> Option<u64> {
         self.slots.front().map(|slot| slot.chunk.log)

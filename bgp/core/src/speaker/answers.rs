@@ -97,6 +97,14 @@ impl Speaker {
                 .map(|family| for_rib!(&self.ribs, family, rib => rib.group_count() as u64))
                 .iter()
                 .sum(),
+            waiting_octets: Family::ALL
+                .map(|family| for_rib!(&self.ribs, family, rib => rib.waiting_octets()))
+                .iter()
+                .sum(),
+            table_octets: Family::ALL
+                .map(|family| for_rib!(&self.ribs, family, rib => rib.table.heap_bytes() as u64))
+                .iter()
+                .sum(),
         }
     }
 

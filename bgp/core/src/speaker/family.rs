@@ -633,6 +633,11 @@ impl<K: ExportKey> FamilyRib<K> {
         self.groups.iter().flatten().count()
     }
 
+    /// Octets that are encoded and wait to be read.
+    pub(super) fn waiting_octets(&self) -> u64 {
+        self.groups.iter().flatten().map(Group::waiting_octets).sum()
+    }
+
     /// The next bytes for a member of a group.
     pub(super) fn next(
         &mut self,
