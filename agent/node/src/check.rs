@@ -39,6 +39,9 @@ pub(crate) fn check(paths: &[PathBuf]) -> Findings {
     for path in files {
         let name: Arc<str> = path.to_string_lossy().into();
         match read_text(&path) {
+            Ok(text) if documents(&text).is_ok_and(|documents| documents.is_empty()) => {
+                findings.unreadable(&name, "there is nothing in it to check".into());
+            }
             Ok(text) if is_speaker_file(&text) => speaker(&name, &text, &mut findings),
             Ok(text)
                 if keys(&text).is_some_and(|keys| {
@@ -83,7 +86,12 @@ fn files(path: &Path, findings: &mut Findings) -> Vec<PathBuf> {
     match list(path) {
         Ok(names) => {
             let paths = names.into_iter().map(|name| path.join(name));
-            paths.filter(|path| !path.is_dir()).collect()
+            let paths: Vec<PathBuf> = paths.filter(|path| !path.is_dir()).collect();
+            if paths.is_empty() {
+                let reason = "there is nothing in it to check".to_owned();
+                findings.unreadable(&path.to_string_lossy(), reason);
+            }
+            paths
         }
         Err(error) => {
             findings.unreadable(&path.to_string_lossy(), error.to_string());
@@ -142,6 +150,10 @@ fn speaker(name: &Arc<str>, text: &str, findings: &mut Findings) {
             for neighbor in &file.refused {
                 let object = ObjectRef::new("neighbor", neighbor.address.as_str());
                 report(&object, &neighbor.flaws, "this neighbor would not run");
+            }
+            for neighbor in &file.doubtful {
+                let object = ObjectRef::new("neighbor", neighbor.address.as_str());
+                report(&object, &neighbor.flaws, "say accept, reject or a policy");
             }
         }
     }
@@ -230,7 +242,7 @@ mod tests {
     #[test]
     fn what_is_right_gives_nothing() {
         let peer = "apiVersion: projectcalico.org/v3\nkind: BGPPeer\nmetadata: {name: tor}\nspec: {peerIP: 192.0.2.254, asNumber: 65000}\n";
-        let speaker = "asn: 65000\nrouter-id: 192.0.2.1\nneighbors:\n- {address: 192.0.2.2, asn: 65001}\n";
+        let speaker = "asn: 65000\nrouter-id: 192.0.2.1\nneighbors:\n- {address: 192.0.2.2, asn: 65001, import: accept, export: accept}\n";
         assert_eq!(found(&[("a.yaml", NODE), ("b.yaml", peer), ("s.yaml", speaker)]), [""; 0]);
     }
 
@@ -304,6 +316,30 @@ spec: {peerIP: 192.0.2.254, asNumber: 65000,
                 "agent.yaml:4: settings of the agent health: must be an address such as :9090 or 127.0.0.1:9090, or none, not \"here\" (with it the agent does not start)",
             ]
         );
+    }
+
+    #[test]
+    fn a_neighbor_that_exchanges_nothing_is_doubtful() {
+        let text = "asn: 65000\nrouter-id: 192.0.2.1\nneighbors:\n- {address: 192.0.2.2, asn: 65001, export: accept}\n";
+        assert_eq!(
+            found(&[("s.yaml", text)]),
+            [
+                "s.yaml:4: neighbor 192.0.2.2 neighbors[0]: nothing is accepted from it: an external neighbour needs import \
+              and export (require-policy, RFC 8212) (say accept, reject or a policy)"
+            ]
+        );
+    }
+
+    #[test]
+    fn nothing_is_no_clean_bill() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("empty.yaml"), "# nothing\n").unwrap();
+        std::fs::create_dir(dir.path().join("folder")).unwrap();
+        for name in ["empty.yaml", "folder"] {
+            let findings = check(&[dir.path().join(name)]);
+            assert!(findings.unreadable, "{name}");
+            assert!(findings.problems[0].to_string().contains("nothing in it to check"));
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use tokio::sync::mpsc;
 
 use crate::engine::{Ask, ask_audit, ask_status};
-use crate::speaker_file::{RefusedNeighbor, Whom};
+use crate::speaker_file::{RefusedNeighbor, Standing, Whom};
 use answer::{Peer, Version};
 use http::{Body, Service, failure, json};
 
@@ -51,24 +51,28 @@ impl Inspector {
         for neighbor in refused {
             let reasons: Vec<String> = neighbor.flaws.iter().map(ToString::to_string).collect();
             let reasons = reasons.join("; ");
-            if neighbor.kept {
-                let runs = |status: &PeerStatus| match neighbor.whom {
-                    Some(Whom::Peer(key)) => status.key == key,
-                    Some(Whom::Range(prefix)) => status.range == Some(prefix),
-                    None => false,
-                };
-                for (_, peer) in peers.iter().zip(&mut shown).filter(|(status, _)| runs(status)) {
-                    peer.configuration_error = Some(format!("older settings are in force: {reasons}"));
+            let said = match neighbor.standing {
+                Standing::Stopped => {
+                    let reason = format!("not started: {reasons}");
+                    let (peer_address, session_state) = (neighbor.address, "unknown".to_owned());
+                    shown.push(Peer {
+                        peer_address,
+                        session_state,
+                        state_reason: Some(reason),
+                        ..Peer::default()
+                    });
+                    continue;
                 }
-            } else {
-                let reason = format!("not started: {reasons}");
-                let (peer_address, session_state) = (neighbor.address, "unknown".to_owned());
-                shown.push(Peer {
-                    peer_address,
-                    session_state,
-                    state_reason: Some(reason),
-                    ..Peer::default()
-                });
+                Standing::Kept => format!("older settings are in force: {reasons}"),
+                Standing::Runs => reasons,
+            };
+            let runs = |status: &PeerStatus| match neighbor.whom {
+                Some(Whom::Peer(key)) => status.key == key,
+                Some(Whom::Range(prefix)) => status.range == Some(prefix),
+                None => false,
+            };
+            for (_, peer) in peers.iter().zip(&mut shown).filter(|(status, _)| runs(status)) {
+                peer.configuration_error = Some(said.clone());
             }
         }
         json(StatusCode::OK, &shown)

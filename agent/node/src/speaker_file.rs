@@ -46,6 +46,8 @@ pub(crate) struct SpeakerFile {
     pub(crate) ranges: BTreeMap<IpNet, PeerRange>,
     /// `neighbors` with a mistake.
     pub(crate) refused: Vec<RefusedNeighbor>,
+    /// `neighbors` that run, but hardly as somebody wanted.
+    pub(crate) doubtful: Vec<RefusedNeighbor>,
     /// `originate`.
     pub(crate) originations: BTreeMap<Nlri, Origination>,
     /// `sets.prefixes`.
@@ -63,8 +65,19 @@ pub(crate) struct RefusedNeighbor {
     pub(crate) whom: Option<Whom>,
     /// What is wrong with it.
     pub(crate) flaws: Vec<Flaw>,
-    /// It runs all the same, as an older file said.
-    pub(crate) kept: bool,
+    /// What that does to it.
+    pub(crate) standing: Standing,
+}
+
+/// How a neighbour stands that something is to be said of.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It does not run.
+    Stopped,
+    /// It runs as an older file said.
+    Kept,
+    /// It runs as this file says; those were warnings.
+    Runs,
 }
 
 /// Whom an entry of `neighbors` is about.
@@ -139,22 +152,33 @@ impl SpeakerFile {
             policies: &policies,
         };
         let mut neighbors = Neighbors::default();
-        let mut refused = Vec::new();
+        let (mut refused, mut doubtful) = (Vec::new(), Vec::new());
         for item in fields.take("neighbors").map(|item| item.list()).unwrap_or_default() {
             // A list of its own, so that its mistakes stop nobody else.
             let own = Flaws::default();
             let (address, neighbor) = neighbor::decode(&item.with_flaws(&own), &known);
             let whom = neighbor.as_ref().map(Neighbor::whom);
+            let silent = neighbor.as_ref().and_then(|neighbor| neighbor.lacks_policy(&item, &known));
             if let Some(neighbor) = neighbor
                 && own.count() == 0
-                && let Err(rule) = neighbors.add(neighbor, &listen)
+                && let Err((rule, other)) = neighbors.add(neighbor, &listen)
             {
-                own.add(item.line(), item.path(), Mistake::Conflict { rule });
+                let place = other.and_then(|other| places.get(&Subject::Neighbor(other)));
+                let place = place.map(|place| format!(" (line {})", place.line)).unwrap_or_default();
+                let reason = format!("{rule}{place}");
+                own.add(item.line(), item.path(), Mistake::Refused { reason });
             }
             if own.count() > 0 {
-                refused.push(RefusedNeighbor { address, whom, flaws: own.into_vec(), kept: false });
+                let standing = Standing::Stopped;
+                refused.push(RefusedNeighbor { address, whom, flaws: own.into_vec(), standing });
             } else if let Some(whom) = whom {
                 places.insert(Subject::Neighbor(whom), Place::of(&item, &address));
+                if let Some(effect) = silent {
+                    let mistake = Mistake::NoPolicy { effect };
+                    let flaws = vec![Flaw { line: item.line(), field: item.path().to_owned(), mistake }];
+                    let (whom, standing) = (Some(whom), Standing::Runs);
+                    doubtful.push(RefusedNeighbor { address, whom, flaws, standing });
+                }
             }
         }
         let Neighbors { peers, ranges } = neighbors;
@@ -173,6 +197,7 @@ impl SpeakerFile {
             peers,
             ranges,
             refused,
+            doubtful,
             originations,
             prefix_sets,
             policies,
@@ -196,7 +221,7 @@ impl SpeakerFile {
                 },
                 None => continue,
             };
-            refused.kept = true;
+            refused.standing = Standing::Kept;
             for policy in [&config.import, &config.export] {
                 let Policy::Named(name) = policy else { continue };
                 let Some(def) = old.policies.get(name) else { continue };
@@ -257,6 +282,7 @@ impl SpeakerFile {
             peers: BTreeMap::new(),
             ranges: BTreeMap::new(),
             refused: Vec::new(),
+            doubtful: Vec::new(),
             originations: BTreeMap::new(),
             prefix_sets: BTreeMap::new(),
             policies: BTreeMap::new(),
@@ -273,39 +299,48 @@ struct Neighbors {
 
 impl Neighbors {
     /// Takes one more, unless it contradicts another, or where we listen; then says how.
-    fn add(&mut self, neighbor: Neighbor, listen: &[SocketAddr]) -> Result<(), &'static str> {
+    fn add(&mut self, neighbor: Neighbor, listen: &[SocketAddr]) -> Result<(), (&'static str, Option<Whom>)> {
         // The kernel finds a key by address, so one of its own for a port, or none inside a prefix, can't be had.
         const ONE_KEY: &str = "another neighbour has this address and another md5-password-file";
         const NO_KEY: &str = "without md5-password-file it contradicts a prefix that holds it and has one";
         match neighbor {
             Neighbor::Peer(key, config) => {
                 if listen.iter().any(|own| (own.ip(), own.port()) == (key.address, key.port)) {
-                    return Err("its address and port contradict listen: we are there ourselves");
+                    return Err(("its address and port contradict listen: we are there ourselves", None));
                 }
                 let at_address = self.peers.range(key.with_port(0)..=key.with_port(u16::MAX));
                 let mut others = at_address.filter(|(other, _)| other.address == key.address);
-                if others.any(|(_, other)| other.password != config.password) {
-                    return Err(ONE_KEY);
+                if let Some((other, _)) = others.find(|(_, other)| other.password != config.password) {
+                    return Err((ONE_KEY, Some(Whom::Peer(*other))));
                 }
                 let signed = |(prefix, range): (&IpNet, &PeerRange)| {
                     prefix.contains(&key.address) && range.config.password.is_some()
                 };
-                if config.password.is_none() && self.ranges.iter().any(signed) {
-                    return Err(NO_KEY);
+                if config.password.is_none()
+                    && let Some((prefix, _)) = self.ranges.iter().find(|entry| signed(*entry))
+                {
+                    return Err((NO_KEY, Some(Whom::Range(*prefix))));
                 }
                 match self.peers.entry(key) {
                     Entry::Vacant(place) => place.insert(config),
-                    Entry::Occupied(_) => return Err("another neighbour has this address and port"),
+                    Entry::Occupied(_) => {
+                        return Err(("another neighbour has this address and port", Some(Whom::Peer(key))));
+                    }
                 };
             }
             Neighbor::Range(prefix, range) => {
                 let mut inside = self.peers.iter().filter(|(key, _)| prefix.contains(&key.address));
-                if range.config.password.is_some() && inside.any(|(_, peer)| peer.password.is_none()) {
-                    return Err("its md5-password-file contradicts a neighbour of the prefix that has none");
+                if range.config.password.is_some()
+                    && let Some((key, _)) = inside.find(|(_, peer)| peer.password.is_none())
+                {
+                    let rule = "its md5-password-file contradicts a neighbour of the prefix that has none";
+                    return Err((rule, Some(Whom::Peer(*key))));
                 }
                 match self.ranges.entry(prefix) {
                     Entry::Vacant(place) => place.insert(range),
-                    Entry::Occupied(_) => return Err("another neighbour has this prefix"),
+                    Entry::Occupied(_) => {
+                        return Err(("another neighbour has this prefix", Some(Whom::Range(prefix))));
+                    }
                 };
             }
         }
@@ -436,9 +471,15 @@ fn any_community(item: &Item<'_>) -> Option<AnyCommunity> {
 }
 
 fn asn(item: &Item<'_>) -> Option<Asn> {
-    item.parse_with("an AS number above 0, such as 65000 or 6.10", |text| {
+    let asn: Asn = item.parse_with("an AS number above 0, such as 65000 or 6.10", |text| {
         text.parse().ok().filter(|asn| *asn != Asn::ZERO)
-    })
+    })?;
+    if asn == Asn::TRANS {
+        let wanted = "an AS number of somebody; this one stands for those of four octets (RFC 6793)";
+        item.flaw(Mistake::Value { wanted, found: asn.to_string() });
+        return None;
+    }
+    Some(asn)
 }
 
 fn metric(item: &Item<'_>) -> Option<u32> {

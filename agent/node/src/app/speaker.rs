@@ -13,7 +13,7 @@ use super::signals::{Signals, Wish};
 use crate::inspect::Inspector;
 use crate::inspect::http::{Listener, serve};
 use crate::log::{self, LogSettings};
-use crate::speaker_file::SpeakerFile;
+use crate::speaker_file::{SpeakerFile, Standing};
 
 /// Read the file, run until told to stop.
 pub(crate) fn run(path: PathBuf, settings: LogSettings) -> ExitCode {
@@ -121,13 +121,19 @@ async fn serve_speaker(path: PathBuf, mut file: SpeakerFile) -> ExitCode {
 }
 
 fn list_refused(path: &Path, file: &SpeakerFile, inspector: &Inspector) {
-    for neighbor in &file.refused {
+    let all: Vec<_> = file.refused.iter().chain(&file.doubtful).cloned().collect();
+    for neighbor in &all {
+        let address = &neighbor.address;
         for flaw in &neighbor.flaws {
-            let what = if neighbor.kept { "its old settings stay" } else { "not started" };
-            tracing::error!(neighbor = neighbor.address, "{what}: {}", flaw.in_file(&path.display()));
+            let flaw = flaw.in_file(&path.display());
+            match neighbor.standing {
+                Standing::Stopped => tracing::error!(neighbor = address, "not started: {flaw}"),
+                Standing::Kept => tracing::error!(neighbor = address, "its old settings stay: {flaw}"),
+                Standing::Runs => tracing::warn!(neighbor = address, "{flaw}"),
+            }
         }
     }
-    inspector.set_refused(file.refused.clone());
+    inspector.set_refused(all);
 }
 
 /// Give commands to the speaker and log what it refuses. A refusal concerns one neighbour, policy or prefix; the others

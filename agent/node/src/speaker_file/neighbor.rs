@@ -45,6 +45,24 @@ impl Neighbor {
             Self::Range(prefix, _) => Whom::Range(*prefix),
         }
     }
+
+    /// What does not happen for want of a policy in its entry (RFC 8212), if anything.
+    pub(super) fn lacks_policy(&self, item: &Item<'_>, known: &Known<'_>) -> Option<&'static str> {
+        let config = match self {
+            Self::Peer(_, config) => config,
+            Self::Range(_, range) => &range.config,
+        };
+        if !known.require_policy || !is_external(config, known) {
+            return None;
+        }
+        let mut fields = item.fields()?;
+        match (fields.take("import").is_some(), fields.take("export").is_some()) {
+            (false, false) => Some("nothing is accepted from it or announced to it"),
+            (false, true) => Some("nothing is accepted from it"),
+            (true, false) => Some("nothing is announced to it"),
+            (true, true) => None,
+        }
+    }
 }
 
 /// Read an entry: its address or prefix as written, and what it says. Mistakes go to the flaws of the item.
@@ -178,12 +196,7 @@ fn config(fields: &mut Fields<'_>, known: &Known<'_>) -> PeerConfig {
     }
     config.next_hop_v4 = fields.take("next-hop-ipv4").and_then(|item| item.parse("an IPv4 address of ours"));
     config.next_hop_v6 = fields.take("next-hop-ipv6").and_then(|item| item.parse("an IPv6 address of ours"));
-    let own = config.local_asn.unwrap_or(known.asn);
-    let external = match config.remote_asn {
-        RemoteAsn::Is(asn) => asn != own,
-        RemoteAsn::External => true,
-        RemoteAsn::Internal => false,
-    };
+    let external = is_external(&config, known);
     config.role = role(fields, external);
     config.import = policy(fields.take("import"), external, known);
     config.export = policy(fields.take("export"), external, known);
@@ -246,6 +259,14 @@ fn max_prefixes(item: &Item<'_>) -> BTreeMap<Family, PrefixLimit> {
         }
     }
     limits
+}
+
+fn is_external(config: &PeerConfig, known: &Known<'_>) -> bool {
+    match config.remote_asn {
+        RemoteAsn::Is(asn) => asn != config.local_asn.unwrap_or(known.asn),
+        RemoteAsn::External => true,
+        RemoteAsn::Internal => false,
+    }
 }
 
 /// The password in a file. Of a file only so much is read that a password which is too long is known as one.
@@ -323,12 +344,13 @@ const FAMILIES: &str =
 
 fn families(item: &Item<'_>) -> FamilySet {
     let mut set = FamilySet::EMPTY;
-    for item in item.list() {
+    let items = item.list();
+    for item in &items {
         if let Some(family) = item.parse(FAMILIES) {
             set.insert(family);
         }
     }
-    if set.is_empty() {
+    if items.is_empty() {
         item.flaw(Mistake::Shape { wanted: "at least one family", found: "none" });
     }
     set

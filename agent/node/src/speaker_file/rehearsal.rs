@@ -13,7 +13,7 @@ use bgp_core::speaker::{Speaker, SpeakerSettings};
 use bgp_core::time::Instant;
 use bgp_wire::Nlri;
 
-use super::{RefusedNeighbor, SpeakerFile, Whom};
+use super::{RefusedNeighbor, SpeakerFile, Standing, Whom};
 use crate::yaml::{Flaw, Flaws, Item, Line, Mistake};
 
 /// What a part of the file is about.
@@ -30,7 +30,7 @@ pub(super) enum Subject {
 /// Where that part is.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
-    line: Line,
+    pub(super) line: Line,
     field: String,
     /// A neighbour's address as written.
     address: String,
@@ -68,7 +68,9 @@ impl SpeakerFile {
                 Whom::Range(prefix) => drop(self.ranges.remove(&prefix)),
             }
             let flaws = vec![Flaw { line, field, mistake }];
-            self.refused.push(RefusedNeighbor { address, whom: Some(whom), flaws, kept: false });
+            self.doubtful.retain(|doubtful| doubtful.whom != Some(whom));
+            let (whom, standing) = (Some(whom), Standing::Stopped);
+            self.refused.push(RefusedNeighbor { address, whom, flaws, standing });
         }
         self.refused.sort_by_key(|refused| refused.flaws.first().map(|flaw| flaw.line));
     }

@@ -219,6 +219,15 @@ fn without_a_policy_external_neighbours_exchange_nothing_unless_told_so() {
     assert_eq!(policies(&parse(neighbors)), [reject.clone(), reject, accept.clone(), accept.clone()]);
     let open = parse(&format!("require-policy: false\n{neighbors}"));
     assert_eq!(policies(&open), vec![accept; 4]);
+    // Which is said, as nobody would look for it.
+    let file = parse(neighbors);
+    assert_eq!(file.doubtful.len(), 1);
+    assert_eq!(
+        file.doubtful[0].flaws[0].to_string(),
+        "line 3: neighbors[0]: nothing is accepted from it or announced to it: an external neighbour needs import and \
+         export (require-policy, RFC 8212)"
+    );
+    assert_eq!(open.doubtful, []);
 }
 
 #[test]
@@ -311,12 +320,11 @@ fn a_bad_neighbour_does_not_stop_the_others() {
                 "line 7: neighbors[3].hold-tme: unknown field; did you mean \"hold-time\"?",
             ],
         ),
-        ("192.0.2.2", &["line 8: neighbors[4]: another neighbour has this address and port"]),
+        ("192.0.2.2", &["line 8: neighbors[4]: another neighbour has this address and port (line 4)"]),
         (
             "192.0.2.6",
             &[
                 "line 9: neighbors[5].families[0]: must be a family: ipv4-unicast, ipv6-unicast, ipv4-vpn, ipv6-vpn, ipv4-srpolicy or ipv6-srpolicy, not \"ipv4-flowspec\"",
-                "line 9: neighbors[5].families: must be at least one family, not none",
                 "line 9: neighbors[5].hold-time: must be seconds: 0, or 3 to 65535, not \"2\"",
             ],
         ),
@@ -422,10 +430,10 @@ fn neighbours_that_contradict_one_another_are_refused() {
     assert_eq!(
         refused,
         [
-            "line 5: neighbors[1]: another neighbour has this address and another md5-password-file",
-            "line 8: neighbors[4]: another neighbour has this prefix",
-            "line 9: neighbors[5]: without md5-password-file it contradicts a prefix that holds it and has one",
-            "line 12: neighbors[8]: its md5-password-file contradicts a neighbour of the prefix that has none",
+            "line 5: neighbors[1]: another neighbour has this address and another md5-password-file (line 4)",
+            "line 8: neighbors[4]: another neighbour has this prefix (line 7)",
+            "line 9: neighbors[5]: without md5-password-file it contradicts a prefix that holds it and has one (line 7)",
+            "line 12: neighbors[8]: its md5-password-file contradicts a neighbour of the prefix that has none (line 11)",
             "line 13: neighbors[9].prefix: must be a prefix such as 192.0.2.0/24 without host bits, not \"10.0.0.1/24\"",
             "line 14: neighbors[10].address: address and prefix exclude each other",
             "line 14: neighbors[10].port: port and prefix exclude each other: neighbours of a prefix connect to us",
@@ -547,6 +555,8 @@ fn settings_that_contradict_each_other_are_refused_with_both_named() {
         assert_eq!(found, [format!("line 5: {at}{reason}")], "{neighbor}");
         assert_eq!(file.peers.len() + file.ranges.len(), 1, "{neighbor}: the other runs");
     }
+    let file = parse("neighbors: [{ address: 192.0.2.2, asn: 23456 }]\n");
+    assert!(refused(&file)[0].contains("stands for those of four octets"), "{:?}", file.refused);
     // What tells a neighbour where it may be, and what is sent to it, go together.
     let file = parse("neighbors: [{ address: 192.0.2.2, asn: 65010, multihop: 64, ttl-security: 3 }]\n");
     assert_eq!(refused(&file), [""; 0]);
@@ -600,7 +610,7 @@ fn a_neighbour_with_a_mistake_stays_as_it_was() {
     assert_eq!((new.peers.len(), new.ranges.len(), new.refused.len()), (0, 0, 3));
     new.keep_from(&old);
     assert_eq!((&new.peers, &new.ranges), (&old.peers, &old.ranges));
-    assert!(new.refused.iter().all(|refused| refused.kept));
+    assert!(new.refused.iter().all(|refused| refused.standing == Standing::Kept));
     // With what they need, so that nothing of it is taken away under them.
     let kinds: Vec<_> = new.commands_since(Some(&old)).iter().map(|command| format!("{command:?}")).collect();
     assert!(kinds.len() == 2 && kinds[0].contains("mine") && kinds[1].contains("OTHER"), "{kinds:?}");

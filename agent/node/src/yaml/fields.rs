@@ -66,6 +66,11 @@ pub(crate) enum Mistake {
         /// Its words.
         reason: String,
     },
+    /// An external neighbour that nothing is said of about routes; a warning.
+    NoPolicy {
+        /// What does not happen.
+        effect: &'static str,
+    },
     /// A kind of object that nobody knows.
     UnknownKind {
         /// What is here.
@@ -109,7 +114,7 @@ pub(crate) enum Mistake {
 impl Mistake {
     /// Whether the value can be used all the same.
     pub(crate) fn is_warning(&self) -> bool {
-        matches!(self, Self::HostBits { .. } | Self::Unused)
+        matches!(self, Self::HostBits { .. } | Self::Unused | Self::NoPolicy { .. })
     }
 }
 
@@ -150,6 +155,12 @@ impl fmt::Display for Mistake {
                     Some(near) => write!(f, "; did you mean \"{near}\"?"),
                     None => Ok(()),
                 }
+            }
+            Self::NoPolicy { effect } => {
+                write!(
+                    f,
+                    "{effect}: an external neighbour needs import and export (require-policy, RFC 8212)"
+                )
             }
             Self::Syntax { reason } | Self::Refused { reason } => f.write_str(reason),
             Self::File { path, reason } => write!(f, "\"{}\": {reason}", Shown(path)),

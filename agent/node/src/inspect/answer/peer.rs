@@ -37,7 +37,7 @@ pub(crate) struct Peer {
     /// Why the last session ended, or could not begin, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) last_error: Option<String>,
-    /// What is wrong with its configuration as it was last read, where an older one is in force.
+    /// What is wrong with its configuration as it was last read, where it runs all the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) configuration_error: Option<String>,
     /// How long it has been established.
