@@ -49,6 +49,8 @@ pub(super) struct Agreed {
 pub(super) enum Step {
     /// The neighbour is alive, and that's all.
     Alive,
+    /// Nothing; nor does the hold timer begin anew.
+    Ignored,
     /// An acceptable OPEN: the connection may go on to OpenConfirm, unless it loses to the other one.
     Opened(Box<Agreed>),
     /// OpenConfirm becomes Established.
@@ -156,10 +158,11 @@ impl Connection {
             (Phase::Delayed | Phase::OpenSent, MessageType::Open) => self.receive_open(settings, frame.body),
             // RFC 4271 section 8.2.2 asks for no more than a look at collisions. OpenBGPD 7 says its OPEN twice where a
             // connection before was closed while it still had one to send, and would take an answer for an error of ours.
+            // It is no KEEPALIVE: whoever says nothing else runs out of hold time (RFC 4271 section 6.5).
             (Phase::OpenConfirm(agreed), MessageType::Open)
                 if Open::parse(frame.body).is_ok_and(|again| again == agreed.received) =>
             {
-                Step::Alive
+                Step::Ignored
             }
             (Phase::Established(agreed), MessageType::RouteRefresh) => match RouteRefresh::parse(frame) {
                 Ok(refresh) if agreed.negotiated.route_refresh => Step::Refresh(refresh),

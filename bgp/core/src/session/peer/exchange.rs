@@ -47,6 +47,7 @@ impl Peer {
         let Some(conn) = &mut self.conns[place] else { return Changed::No };
         match conn.receive(&self.settings, frame) {
             Step::Alive => conn.last_received = now,
+            Step::Ignored => {}
             Step::Deliver => {
                 conn.last_received = now;
                 out.push(Output::Deliver);

@@ -591,3 +591,16 @@ fn a_stop_for_a_restart_is_silent_only_where_routes_are_kept() {
     assert_eq!(stop(established(graceful(), false), StopReason::Deconfigured), "6/9 0603, close, down");
     assert_eq!(stop(established(graceful(), false), StopReason::ConfigurationChange), "6/6, close, down");
 }
+
+#[test]
+fn the_same_open_again_does_not_keep_a_connection() {
+    let mut bench = Bench::at(State::OpenConfirm, settings());
+    let begun = bench.now;
+    while bench.peer.state() == State::OpenConfirm {
+        assert!(bench.now < begun + Duration::from_secs(90 + 60), "nothing but OPENs for {:?}", bench.now);
+        bench.receive(OUT, &open(|_| ()));
+        bench.now += Duration::from_secs(30);
+        bench.input(Input::Tick);
+    }
+    assert!(bench.said().contains("4/0"), "{}", bench.said());
+}
