@@ -87,6 +87,7 @@ impl Group {
                     {
                         let run = RunKey { scope: Scope::Only(peer), ..RunKey::WITHDRAW };
                         cx.scratch.queue.push(run, (PathId::NONE, key));
+                        self.note_room();
                     }
                     cx.attrs.release(told.attr, 1);
                 }

@@ -114,6 +114,7 @@ impl Group {
                     && let Scope::Except(peer) = scope
                 {
                     cx.scratch.queue.push(RunKey { scope: Scope::Only(peer), ..RunKey::WITHDRAW }, item);
+                    self.note_room();
                 }
                 cx.attrs.release(told.attr, 1);
             }

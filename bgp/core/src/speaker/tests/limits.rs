@@ -423,3 +423,20 @@ fn what_a_neighbour_said_itself_does_not_count_as_told() {
     assert_eq!(told(&mut world), 10);
     assert_eq!(world.heard(3, 1, V4).len(), 10);
 }
+
+#[test]
+fn a_route_that_a_neighbour_says_itself_makes_room_for_another() {
+    let mut world = World::joined(&[65010, 65020, 65030], &[(0, 1), (2, 1)]);
+    let config = PeerConfig { passive: true, max_prefixes_out: [(V4, 1)].into(), ..world.config(0) };
+    world.command(1, Command::PutPeer(key(0), config));
+    for n in 0..2 {
+        world.originate(2, nth(n), marked(1));
+        world.settle();
+    }
+    assert_eq!(world.heard(0, 1, V4).len(), 1);
+    // What it was told it now announces itself, and is preferred.
+    world.originate(0, nth(0), marked(1));
+    world.settle();
+    assert_eq!(world.best(1, V4)[&nth(0)].1, "65010");
+    assert_eq!(world.heard(0, 1, V4).into_keys().collect::<Vec<_>>(), [nth(1)]);
+}
