@@ -10,8 +10,8 @@ mod policy;
 mod rehearsal;
 mod sr_policy;
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -207,17 +207,22 @@ impl SpeakerFile {
     }
 
     /// Leaves in force what an older file said of neighbours that this one has a mistake in, with the policies and sets
-    /// that they need.
+    /// that they need. One that contradicts the AS number or router id of this file can't stay.
     pub(crate) fn keep_from(&mut self, old: &Self) {
+        let mut stage = self.stage();
         for refused in &mut self.refused {
             let config = match refused.whom {
                 Some(Whom::Peer(key)) => match (old.peers.get(&key), self.peers.entry(key)) {
-                    (Some(config), Entry::Vacant(place)) => place.insert(config.clone()),
-                    (_, Entry::Occupied(_)) | (None, Entry::Vacant(_)) => continue,
+                    (Some(config), Entry::Vacant(place)) if stage.takes_peer(key, config) => {
+                        place.insert(config.clone())
+                    }
+                    _ => continue,
                 },
                 Some(Whom::Range(prefix)) => match (old.ranges.get(&prefix), self.ranges.entry(prefix)) {
-                    (Some(range), Entry::Vacant(place)) => &mut place.insert(range.clone()).config,
-                    (_, Entry::Occupied(_)) | (None, Entry::Vacant(_)) => continue,
+                    (Some(range), Entry::Vacant(place)) if stage.takes_range(prefix, range) => {
+                        &mut place.insert(range.clone()).config
+                    }
+                    _ => continue,
                 },
                 None => continue,
             };
@@ -239,12 +244,27 @@ impl SpeakerFile {
     /// The commands that bring a speaker from what an older file said to what this one says, in an order in which each
     /// finds what it names. What both say alike is not mentioned.
     pub(crate) fn commands_since(&self, old: Option<&Self>) -> Vec<Command> {
+        let empty = Self::empty(self.asn, self.router_id);
+        let old = old.unwrap_or(&empty);
         let mut commands = Vec::new();
-        if old.is_some_and(|old| (old.asn, old.router_id) != (self.asn, self.router_id)) {
+        let mut gone_peers: Vec<_> = gone(&self.peers, &old.peers).collect();
+        let mut gone_ranges: Vec<_> = gone(&self.ranges, &old.ranges).collect();
+        let (mut peers_again, mut ranges_again) = (Vec::new(), Vec::new());
+        if (old.asn, old.router_id) != (self.asn, self.router_id) {
+            // An identity that contradicts a neighbour is refused, so those make way first: who goes anyway, and who comes
+            // again with what this file says of it.
+            let mut stage = self.stage();
+            peers_again = old.peers.iter().filter(|(key, config)| !stage.takes_peer(**key, config)).collect();
+            ranges_again =
+                old.ranges.iter().filter(|(prefix, range)| !stage.takes_range(**prefix, range)).collect();
+            let peers = gone_peers.drain(..).chain(peers_again.iter().map(|(key, _)| *key));
+            let peers: BTreeSet<_> = peers.collect();
+            commands.extend(peers.into_iter().map(|key| Command::DeletePeer(*key)));
+            let ranges = gone_ranges.drain(..).chain(ranges_again.iter().map(|(prefix, _)| *prefix));
+            let ranges: BTreeSet<_> = ranges.collect();
+            commands.extend(ranges.into_iter().map(|prefix| Command::DeletePeerRange(*prefix)));
             commands.push(Command::PutIdentity { asn: self.asn, router_id: self.router_id });
         }
-        let empty = Self { asn: self.asn, router_id: self.router_id, ..Self::empty() };
-        let old = old.unwrap_or(&empty);
         for (name, ranges) in changed(&self.prefix_sets, &old.prefix_sets) {
             commands.push(Command::PutPrefixSet(name.clone(), ranges.clone()));
         }
@@ -254,14 +274,21 @@ impl SpeakerFile {
         for (nlri, origination) in changed(&self.originations, &old.originations) {
             commands.push(Command::PutOrigination(*nlri, origination.clone()));
         }
-        for (key, config) in changed(&self.peers, &old.peers) {
-            commands.push(Command::PutPeer(*key, config.clone()));
+        let peers_again: BTreeSet<_> = peers_again.into_iter().map(|(key, _)| *key).collect();
+        for (key, config) in &self.peers {
+            if old.peers.get(key) != Some(config) || peers_again.contains(key) {
+                commands.push(Command::PutPeer(*key, config.clone()));
+            }
         }
-        for (prefix, range) in changed(&self.ranges, &old.ranges) {
-            commands.push(Command::PutPeerRange(*prefix, range.clone()));
+        let ranges_again: BTreeSet<_> = ranges_again.into_iter().map(|(prefix, _)| *prefix).collect();
+        for (prefix, range) in &self.ranges {
+            if old.ranges.get(prefix) != Some(range) || ranges_again.contains(prefix) {
+                commands.push(Command::PutPeerRange(*prefix, range.clone()));
+            }
         }
-        commands.extend(gone(&self.peers, &old.peers).map(|key| Command::DeletePeer(*key)));
-        commands.extend(gone(&self.ranges, &old.ranges).map(|prefix| Command::DeletePeerRange(*prefix)));
+        // After those that come, so that a neighbour keeps its session where it leaves a prefix for an entry of its own.
+        commands.extend(gone_peers.into_iter().map(|key| Command::DeletePeer(*key)));
+        commands.extend(gone_ranges.into_iter().map(|prefix| Command::DeletePeerRange(*prefix)));
         commands.extend(
             gone(&self.originations, &old.originations).map(|nlri| Command::DeleteOrigination(*nlri)),
         );
@@ -272,10 +299,49 @@ impl SpeakerFile {
         commands
     }
 
-    fn empty() -> Self {
+    /// This file with what a speaker has in force instead of what it was told: what `old` said, changed by the commands
+    /// that it carried out. What it refused is a difference still, so that the next reload asks for it again.
+    pub(crate) fn in_force(self, old: Option<Self>, done: Vec<Command>) -> Self {
+        let old = old.unwrap_or_else(|| Self::empty(self.asn, self.router_id));
+        let Self { listen, graceful_restart, api, refused, doubtful, .. } = self;
+        let mut file = Self { listen, graceful_restart, api, refused, doubtful, ..old };
+        for command in done {
+            file.note(command);
+        }
+        file
+    }
+
+    fn note(&mut self, done: Command) {
+        match done {
+            Command::PutIdentity { asn, router_id } => (self.asn, self.router_id) = (asn, router_id),
+            Command::PutPeer(key, config) => drop(self.peers.insert(key, config)),
+            Command::DeletePeer(key) => drop(self.peers.remove(&key)),
+            Command::PutPeerRange(prefix, range) => drop(self.ranges.insert(prefix, range)),
+            Command::DeletePeerRange(prefix) => drop(self.ranges.remove(&prefix)),
+            Command::PutOrigination(nlri, origination) => drop(self.originations.insert(nlri, origination)),
+            Command::DeleteOrigination(nlri) => drop(self.originations.remove(&nlri)),
+            Command::PutPrefixSet(name, ranges) => drop(self.prefix_sets.insert(name, ranges)),
+            Command::DeletePrefixSet(name) => drop(self.prefix_sets.remove(&name)),
+            Command::PutPolicy(name, def) => drop(self.policies.insert(name, def)),
+            Command::DeletePolicy(name) => drop(self.policies.remove(&name)),
+            // A file says nothing of these.
+            Command::PutNeighborSet(..)
+            | Command::DeleteNeighborSet(_)
+            | Command::PutNextHop(..)
+            | Command::DeleteNextHop(_)
+            | Command::LoadingDone
+            | Command::ClearPeer(..)
+            | Command::DisablePeer(..)
+            | Command::EnablePeer(_)
+            | Command::GracefulShutdown(_)
+            | Command::Stop(_) => {}
+        }
+    }
+
+    fn empty(asn: Asn, router_id: RouterId) -> Self {
         Self {
-            asn: Asn::ZERO,
-            router_id: RouterId(0),
+            asn,
+            router_id,
             listen: Vec::new(),
             graceful_restart: None,
             api: None,

@@ -73,10 +73,11 @@ async fn serve_speaker(path: PathBuf, mut file: SpeakerFile) -> ExitCode {
     list_refused(&path, &file, &inspector);
     let mut commands = file.commands_since(None);
     commands.push(Command::LoadingDone);
-    if apply(&speaker, commands).await.is_err() {
+    let Ok(done) = apply(&speaker, commands).await else {
         tracing::error!("the speaker stopped at its start");
         return ExitCode::FAILURE;
-    }
+    };
+    file = file.in_force(None, done.carried_out);
     tracing::info!(asn = %file.asn, router_id = %file.router_id, neighbors = file.peers.len() + file.ranges.len(), "started");
 
     loop {
@@ -91,15 +92,23 @@ async fn serve_speaker(path: PathBuf, mut file: SpeakerFile) -> ExitCode {
                     } else {
                         speaker.listen(new.listen.clone()).await
                     };
-                    if listening.and(apply(&speaker, new.commands_since(Some(&file))).await).is_err() {
+                    let applied = apply(&speaker, new.commands_since(Some(&file))).await;
+                    let Ok(done) = listening.and(applied) else {
                         tracing::error!("the speaker stopped");
                         return ExitCode::FAILURE;
-                    }
+                    };
                     if new.api != file.api {
                         tracing::warn!("api: changes with a restart only");
                     }
-                    file = SpeakerFile { api: file.api, ..new };
-                    tracing::info!("configuration read again");
+                    let api = file.api.clone();
+                    file = SpeakerFile { api, ..new.in_force(Some(file), done.carried_out) };
+                    match done.refused {
+                        0 => tracing::info!("configuration read again"),
+                        refused => tracing::warn!(
+                            refused,
+                            "configuration read again, but not all of it is in force; the next reload tries the rest"
+                        ),
+                    }
                 }
                 Err(mistakes) => {
                     for mistake in mistakes {
@@ -136,18 +145,33 @@ fn list_refused(path: &Path, file: &SpeakerFile, inspector: &Inspector) {
     inspector.set_refused(all);
 }
 
+/// What became of commands.
+struct Done {
+    /// Those that the speaker carried out, in their order.
+    carried_out: Vec<Command>,
+    /// How many it refused.
+    refused: usize,
+}
+
 /// Give commands to the speaker and log what it refuses. A refusal concerns one neighbour, policy or prefix; the others
 /// go on.
-async fn apply(speaker: &Handle, commands: Vec<Command>) -> Result<(), Stopped> {
-    let names: Vec<String> = commands.iter().map(name).collect();
-    for (name, answer) in names.iter().zip(speaker.commands(commands).await?) {
+async fn apply(speaker: &Handle, commands: Vec<Command>) -> Result<Done, Stopped> {
+    let answers = speaker.commands(commands.clone()).await?;
+    let mut done = Done { carried_out: Vec::with_capacity(commands.len()), refused: 0 };
+    for (command, answer) in commands.into_iter().zip(answers) {
+        let name = name(&command);
         match answer {
             Ok(Applied::Unchanged | Applied::Applied) => tracing::debug!("{name}"),
             Ok(Applied::SessionReset) => tracing::info!("{name}: the session starts again"),
-            Err(refusal) => tracing::error!("{name}: {refusal}"),
+            Err(refusal) => {
+                tracing::error!("{name}: {refusal}");
+                done.refused += 1;
+                continue;
+            }
         }
+        done.carried_out.push(command);
     }
-    Ok(())
+    Ok(done)
 }
 
 /// What a command is about, in words.

@@ -5,13 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use bgp_core::command::Command;
+use bgp_core::command::{Command, PeerConfig, PeerRange, Policy};
 use bgp_core::outbox::Outbox;
-use bgp_core::peer_key::InstanceName;
+use bgp_core::peer_key::{InstanceName, PeerKey};
 use bgp_core::policy::PolicyName;
-use bgp_core::speaker::{Speaker, SpeakerSettings};
+use bgp_core::speaker::{Output, Speaker, SpeakerSettings};
 use bgp_core::time::Instant;
 use bgp_wire::Nlri;
+use ipnet::IpNet;
 
 use super::{RefusedNeighbor, SpeakerFile, Standing, Whom};
 use crate::yaml::{Flaw, Flaws, Item, Line, Mistake};
@@ -74,6 +75,43 @@ impl SpeakerFile {
         }
         self.refused.sort_by_key(|refused| refused.flaws.first().map(|flaw| flaw.line));
     }
+
+    /// A speaker with the identity of this file.
+    pub(super) fn stage(&self) -> Stage {
+        let settings = SpeakerSettings::new(InstanceName::new("rehearsal"), self.asn, self.router_id, 0);
+        Stage { speaker: Speaker::new(settings), out: Outbox::new() }
+    }
+}
+
+/// A speaker that does nothing, to ask which neighbours go with an identity. It keeps none of them.
+pub(super) struct Stage {
+    speaker: Speaker,
+    out: Outbox<Output>,
+}
+
+impl Stage {
+    /// Whether such a neighbour goes with the identity.
+    pub(super) fn takes_peer(&mut self, key: PeerKey, config: &PeerConfig) -> bool {
+        self.takes(Command::PutPeer(key, without_policies(config)), Command::DeletePeer(key))
+    }
+
+    /// Whether such a prefix goes with the identity.
+    pub(super) fn takes_range(&mut self, prefix: IpNet, range: &PeerRange) -> bool {
+        let range = PeerRange { config: without_policies(&range.config), ..range.clone() };
+        self.takes(Command::PutPeerRange(prefix, range), Command::DeletePeerRange(prefix))
+    }
+
+    fn takes(&mut self, put: Command, delete: Command) -> bool {
+        let taken = self.speaker.command(Instant::ZERO, put, &mut self.out).is_ok();
+        let deleted = self.speaker.command(Instant::ZERO, delete, &mut self.out).is_ok();
+        while self.out.pop().is_some() {}
+        taken && deleted
+    }
+}
+
+/// The policies are not on the stage, and no identity contradicts one.
+fn without_policies(config: &PeerConfig) -> PeerConfig {
+    PeerConfig { import: Policy::Reject, export: Policy::Reject, ..config.clone() }
 }
 
 /// What a command of [`SpeakerFile::commands_since`] is about; `None` for sets, which are never refused, and for what a

@@ -3,10 +3,14 @@ use std::time::Duration;
 
 use bgp_core::command::{NextHopMode, Policy};
 use bgp_core::limit::{LimitAction, PrefixLimit};
+use bgp_core::outbox::Outbox;
+use bgp_core::peer_key::InstanceName;
 use bgp_core::policy::{Act, Condition, Default as Otherwise, Flow, StatementDef};
 use bgp_core::session::{
     AddPath, GracefulRestart, HoldTime, LongLived, PeerRole, RemoteAsn, RestartTime, StaleTime,
 };
+use bgp_core::speaker::{Speaker, SpeakerSettings};
+use bgp_core::time::Instant;
 use bgp_wire::{Family, FamilySet, Role};
 
 use super::*;
@@ -358,14 +362,74 @@ fn commands_say_only_what_changed_in_an_order_that_works() {
     assert_eq!(
         new.commands_since(Some(&old)),
         [
-            Command::PutIdentity { asn: Asn(65000), router_id: RouterId(7) },
-            Command::PutPeer(kept, peer),
             Command::DeletePeer(gone),
             Command::DeletePeerRange("198.51.100.0/24".parse().unwrap()),
+            Command::PutIdentity { asn: Asn(65000), router_id: RouterId(7) },
+            Command::PutPeer(kept, peer),
             Command::DeletePolicy("POLICY".into()),
             Command::DeletePrefixSet("own".into()),
         ]
     );
+}
+
+/// A speaker in AS 65000 with this file, and the file.
+fn told(rest: &str) -> (Speaker, SpeakerFile) {
+    let file = parse(rest);
+    let settings = SpeakerSettings::new(InstanceName::new("test"), file.asn, file.router_id, 0);
+    let mut speaker = Speaker::new(settings);
+    for command in file.commands_since(None) {
+        speaker.command(Instant::ZERO, command, &mut Outbox::new()).unwrap();
+    }
+    (speaker, file)
+}
+
+#[test]
+fn another_as_number_comes_with_neighbours_that_contradict_the_old_file() {
+    let (kept, of_before) = ("192.0.2.2", "address: 192.0.2.2, asn: 65010, role: customer");
+    for neighbors in [
+        // Gone, beside one that comes.
+        "[{ address: 192.0.2.3, asn: 65010 }]",
+        // Changed.
+        "[{ address: 192.0.2.2, asn: 65000, role: customer }, { address: 192.0.2.3, asn: 65010 }]",
+        // With a mistake, so that it would stay as it was.
+        "[{ address: 192.0.2.2, asn: 65010, role: customer }, { address: 192.0.2.3, asn: 65010 }]",
+    ] {
+        let (mut speaker, old) = told(&format!(
+            "neighbors: [{{ {of_before} }}, {{ prefix: 198.51.100.0/24, asn: 65010, role: peer }}]\n"
+        ));
+        let text = format!("asn: 65010\nrouter-id: 192.0.2.1\nneighbors: {neighbors}\n");
+        let mut new = SpeakerFile::parse(&text).unwrap();
+        new.keep_from(&old);
+        for command in new.commands_since(Some(&old)) {
+            let shown = format!("{command:?}");
+            let answer = speaker.command(Instant::ZERO, command, &mut Outbox::new());
+            assert!(answer.is_ok(), "{neighbors}: {shown}: {answer:?}");
+        }
+        let keys: Vec<_> = new.peers.keys().map(|key| key.address.to_string()).collect();
+        let stays = neighbors.contains("asn: 65000");
+        assert_eq!(keys.contains(&kept.to_owned()), stays, "{keys:?}");
+        assert!(new.refused.iter().all(|refused| refused.standing == Standing::Stopped));
+        assert!(new.ranges.is_empty());
+    }
+}
+
+#[test]
+fn what_was_refused_is_asked_for_again() {
+    let (old, new) = (parse(WHOLE), parse(""));
+    let (first, rest) = {
+        let mut commands = new.commands_since(Some(&old));
+        (commands.remove(0), commands)
+    };
+    let file = new.clone().in_force(Some(old.clone()), rest);
+    assert_eq!(new.commands_since(Some(&file)), [first]);
+    // Nothing of it done, and all of it.
+    let all = new.commands_since(Some(&old));
+    let file = new.clone().in_force(Some(old.clone()), Vec::new());
+    assert_eq!(new.commands_since(Some(&file)), all);
+    assert_eq!(new.clone().in_force(Some(old), all), new);
+    // A first file has nothing before it.
+    let all = parse(WHOLE).commands_since(None);
+    assert_eq!(parse(WHOLE).in_force(None, all), parse(WHOLE));
 }
 
 #[test]

@@ -214,3 +214,30 @@ async fn operators_clear_stop_and_start_neighbours() {
     })
     .await;
 }
+
+/// The AS number becomes that of a neighbour which the same file removes.
+#[tokio::test]
+async fn another_as_number_is_in_force_after_one_reload() {
+    let lab = Lab::new();
+    let file = |asn: u32, neighbor: &str| {
+        format!(
+            "asn: {asn}\nrouter-id: 127.77.0.2\napi: {}\nneighbors:\n  - {{ {neighbor}, passive: true }}\n",
+            lab.path("speaker.sock").display()
+        )
+    };
+    lab.write("speaker.yaml", &file(65000, "address: 127.77.0.3, asn: 65010, role: customer"));
+    let speaker = lab.speaker().await;
+    lab.write("speaker.yaml", &file(65010, "address: 127.77.0.4, asn: 65010"));
+    speaker.signal(Signal::HUP);
+    until("the file is read again", || async {
+        let log = speaker.log();
+        if log.contains("configuration read again") { Ok(()) } else { Err(log) }
+    })
+    .await;
+    let log = speaker.log();
+    assert!(!log.contains("ERROR") && !log.contains("not all of it"), "{log}");
+    let peers = lab.ask("speaker.sock", &["peers"]).await;
+    let peers = peers.as_array().unwrap();
+    assert_eq!(peers.len(), 1, "{peers:?}");
+    assert_eq!((&peers[0]["peer-address"], &peers[0]["local-asn"]), (&"127.77.0.4".into(), &65010.into()));
+}
