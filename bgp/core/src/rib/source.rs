@@ -155,15 +155,18 @@ impl Sources {
     }
 
     /// The neighbour is about to say again what it has to say in a family (RFC 7313): its paths there are stale until
-    /// it does.
-    pub fn mark_stale(&mut self, peer: PeerIx, family: Family) {
-        let Some(known) = self.known_mut(peer) else { return };
+    /// it does. False if nothing was marked, and what was fresh stays so.
+    #[must_use]
+    pub fn mark_stale(&mut self, peer: PeerIx, family: Family) -> bool {
+        let Some(known) = self.known_mut(peer) else { return false };
         let epochs = &mut known.epochs[family.index()];
         // Who begins so often and never ends is not worth more than that some of its paths stay fresh.
-        if !epochs.are_used_up() {
-            epochs.now = epochs.now.wrapping_add(1);
-            epochs.stale_before = epochs.now;
+        if epochs.are_used_up() {
+            return false;
         }
+        epochs.now = epochs.now.wrapping_add(1);
+        epochs.stale_before = epochs.now;
+        true
     }
 
     /// What is stale of a neighbour's paths in a family is long-lived stale from now on (RFC 9494 section 4.2).
@@ -401,7 +404,7 @@ mod tests {
         sources.peer_up(PeerIx(0), facts());
         let source = sources.intern(PeerIx(0), PathId::NONE).unwrap();
         let before = Path { source, epoch: sources.epoch(source, V4), ..Path::default() };
-        sources.mark_stale(PeerIx(0), V4);
+        assert!(sources.mark_stale(PeerIx(0), V4));
         let after = Path { epoch: sources.epoch(source, V4), ..before };
         let other = Path { epoch: sources.epoch(source, V6), ..before };
         assert!(sources.is_stale(&before, V4) && !sources.is_stale(&other, V6));
@@ -454,7 +457,9 @@ mod tests {
         sources.peer_up(PeerIx(0), facts());
         let source = sources.intern(PeerIx(0), PathId::NONE).unwrap();
         for _ in 0..70_000 {
-            sources.mark_stale(PeerIx(0), V4);
+            let before = sources.epoch(source, V4);
+            let marked = sources.mark_stale(PeerIx(0), V4);
+            assert_eq!(sources.is_stale(&Path { source, epoch: before, ..Path::default() }, V4), marked);
             for family in [V4, V6] {
                 let epoch = sources.epoch(source, family);
                 assert!(sources.is_valid(source, family, epoch));

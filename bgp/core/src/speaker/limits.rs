@@ -104,7 +104,10 @@ impl Gauge {
     /// A path was withdrawn.
     #[inline]
     pub(super) fn withdrawn(&mut self, outcome: &Outcome) {
-        self.fresh -= u64::from(outcome.had.is_some() && !outcome.was_stale);
+        let counted = u64::from(outcome.had.is_some() && !outcome.was_stale);
+        debug_assert!(self.fresh >= counted, "a path is taken back that was not counted");
+        // A count that wrapped around would end the session, or shut out everything.
+        self.fresh = self.fresh.saturating_sub(counted);
     }
 
     /// An announcement was not kept.

@@ -142,11 +142,18 @@ impl Speaker {
                     tracing::warn!(peer = %neighbour.key, %family, "a refresh begins before End-of-RIB");
                     return;
                 }
+                // Whoever begins again before the end only goes on: else it could stay stale for ever, and have as much
+                // as its limit allows once more for each beginning. What it does not mean any more it withdraws.
+                if state.repeating.is_some() {
+                    return;
+                }
                 let usual = GracefulRestart::USUAL.stale_time;
                 let graceful = neighbour.config.graceful_restart;
                 state.repeating = Some(now + graceful.map_or(usual, |graceful| graceful.stale_time));
-                state.gauge.repeat_begins();
-                self.shared.sources.mark_stale(peer, family);
+                // What is not stale goes on counting.
+                if self.shared.sources.mark_stale(peer, family) {
+                    state.gauge.repeat_begins();
+                }
             }
             RouteRefresh::END if negotiated.enhanced_refresh => {
                 self.repeat_over(now, peer, family, out);

@@ -327,14 +327,66 @@ fn a_refresh_that_never_ends_is_ended() {
     // Its end comes too late to mean anything.
     marker(&mut world, RouteRefresh::END);
     assert_eq!(held(&mut world), 40);
-    // A new one has its own time.
+    // A new one has its own time, and beginning again does not prolong it.
     marker(&mut world, RouteRefresh::BEGIN);
     world.pass(Duration::from_secs(300));
     marker(&mut world, RouteRefresh::BEGIN);
-    world.pass(Duration::from_secs(300));
+    world.pass(Duration::from_secs(59));
     assert_eq!(held(&mut world), 40);
-    world.pass(Duration::from_secs(60));
+    world.pass(Duration::from_secs(1));
     assert_eq!(held(&mut world), 0);
+}
+
+/// More beginnings than there are epochs, and no end.
+fn begin_for_ever(world: &mut World) {
+    for _ in 0..17_000 {
+        begin(world);
+    }
+    world.settle();
+}
+
+fn begin(world: &mut World) {
+    let mut message = BytesMut::new();
+    RouteRefresh::new(V4, RouteRefresh::BEGIN).encode(&mut message);
+    world.inject(0, 1, message.to_vec());
+}
+
+#[test]
+fn refreshes_that_begin_for_ever_leave_the_count_exact() {
+    let mut world = world(10, LimitAction::Discard);
+    begin_for_ever(&mut world);
+    announce(&mut world, 0..5);
+    marker(&mut world, RouteRefresh::BEGIN);
+    assert_eq!((held(&mut world), status(&world).counted), (5, 5));
+    withdraw(&mut world, 0..1);
+    assert_eq!((held(&mut world), status(&world).counted), (4, 4));
+}
+
+#[test]
+fn refreshes_that_begin_for_ever_do_not_get_past_the_limit() {
+    let mut world = world(10, LimitAction::Discard);
+    announce(&mut world, 1000..1010);
+    for round in 0..20 {
+        marker(&mut world, RouteRefresh::BEGIN);
+        announce(&mut world, 10 * round..10 * round + 10);
+    }
+    assert_eq!(held(&mut world), 20, "as much again as was there");
+    begin_for_ever(&mut world);
+    announce(&mut world, 500..510);
+    assert_eq!((held(&mut world), status(&world).counted), (20, 10));
+    marker(&mut world, RouteRefresh::END);
+    assert_eq!((held(&mut world), status(&world).counted), (10, 10));
+}
+
+#[test]
+fn refreshes_that_begin_for_ever_shut_nothing_out_without_a_limit() {
+    let mut world = World::joined(&[65010, 65020], &[(0, 1)]);
+    begin_for_ever(&mut world);
+    announce(&mut world, 0..5);
+    marker(&mut world, RouteRefresh::BEGIN);
+    withdraw(&mut world, 0..1);
+    announce(&mut world, 100..110);
+    assert_eq!(held(&mut world), 14);
 }
 
 /// 0 announces to 1, which tells 2 of so many prefixes at the most; 3 hears everything.
