@@ -312,6 +312,10 @@ impl Speaker {
                 applied = Applied::SessionReset;
             }
         }
+        // Whether an SR policy is meant for us, and who made it, follows from who we are.
+        for family in Family::ALL.into_iter().filter(|family| family.is_sr_policy()) {
+            for_family!(self, family, rib => rib.review.begin_telling());
+        }
         Ok(applied)
     }
 }

@@ -1,4 +1,5 @@
-//! Reviews: what has to be looked at again after a neighbour was lost, or the way to a next hop changed.
+//! Reviews: what has to be looked at again after a neighbour was lost, the way to a next hop changed, or what readers make
+//! of paths.
 
 use smallvec::SmallVec;
 
@@ -13,12 +14,15 @@ pub struct Review {
     walk: Walk,
     /// Decide again where the cost of a next hop changed after this generation.
     costs_since: Option<u64>,
+    /// Readers are to look at every best path again.
+    tells: bool,
 }
 
 impl Review {
     /// Every path that is no longer valid is to be removed. A review under way looks at everything once more.
     pub fn begin(&mut self) {
         self.costs_since = self.costs_since.filter(|_| !self.walk.is_done());
+        self.tells &= !self.walk.is_done();
         self.walk.begin();
     }
 
@@ -27,6 +31,12 @@ impl Review {
     pub fn begin_costs(&mut self, generation: u64) {
         self.begin();
         self.costs_since = Some(self.costs_since.map_or(generation, |earlier| earlier.min(generation)));
+    }
+
+    /// The same, and every best path counts as changed: what readers make of it depends on more than the path.
+    pub fn begin_telling(&mut self) {
+        self.begin();
+        self.tells = true;
     }
 
     /// Whether there is nothing left to look at.
@@ -67,6 +77,9 @@ impl<K: TableKey> Table<K> {
             {
                 let before = self.best_of(id);
                 self.decide(id, before, self.watched > 0, cx);
+            }
+            if review.tells && self.best_of(id).is_some() {
+                self.stamp(id);
             }
         }
         review.is_done()

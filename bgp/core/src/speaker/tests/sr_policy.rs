@@ -269,3 +269,51 @@ fn what_is_malformed_is_withdrawn_and_what_can_be_passed_over_is() {
     assert!(world.is_up(0, 1));
     assert!(world.best(1, SR4).is_empty());
 }
+
+/// What was last told of a policy: whether it may be used, to whoever listens already and to whoever asks anew.
+fn last_told(world: &mut World, node: usize, id: super::super::SubscriberId) -> [Option<bool>; 2] {
+    let fresh = world.nodes[node].speaker.subscribe(families());
+    [id, fresh].map(|id| changes(world, node, id).last().map(|change| change.best.is_some()))
+}
+
+#[test]
+fn a_policy_that_is_not_for_the_new_identifier_is_taken_back() {
+    let mut world = joined(&[65010, 65020], &[(0, 1)], |_| {});
+    let id = world.nodes[1].speaker.subscribe(families());
+    world.originate(0, nlri("1:100:192.0.2.9"), with_targets(1, &["rt:192.0.2.2:0"]));
+    world.settle();
+    assert_eq!(last_told(&mut world, 1, id), [Some(true); 2]);
+    world.command(1, Command::PutIdentity { asn: Asn(65020), router_id: RouterId(0xc000_0263) });
+    world.pass(Duration::from_secs(600));
+    assert!(world.is_up(0, 1));
+    assert_eq!(last_told(&mut world, 1, id), [Some(false); 2]);
+}
+
+#[test]
+fn an_own_policy_for_the_new_identifier_is_told() {
+    let mut world = joined(&[65010, 65020], &[(0, 1)], |_| {});
+    let id = world.nodes[0].speaker.subscribe(families());
+    world.originate(0, nlri("1:100:192.0.2.9"), with_targets(1, &["rt:192.0.2.99:0"]));
+    world.settle();
+    assert_eq!(last_told(&mut world, 0, id), [Some(false); 2]);
+    world.command(0, Command::PutIdentity { asn: Asn(65010), router_id: RouterId(0xc000_0263) });
+    world.pass(Duration::from_secs(600));
+    assert_eq!(last_told(&mut world, 0, id), [Some(true); 2]);
+}
+
+#[test]
+fn the_originator_of_an_own_policy_follows_our_as_number() {
+    let mut world = joined(&[65010], &[], |_| {});
+    let id = world.nodes[0].speaker.subscribe(families());
+    world.originate(0, nlri("1:100:192.0.2.9"), policy(1));
+    world.settle();
+    let asn = |world: &mut World| {
+        let last = changes(world, 0, id).pop();
+        last.and_then(|change| change.sr_policy).map(|policy| policy.originator.asn)
+    };
+    assert_eq!(asn(&mut world), Some(Asn(65010)));
+    let router_id = world.nodes[0].speaker.identity().1;
+    world.command(0, Command::PutIdentity { asn: Asn(65011), router_id });
+    world.settle();
+    assert_eq!(asn(&mut world), Some(Asn(65011)));
+}
