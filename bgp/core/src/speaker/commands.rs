@@ -311,6 +311,8 @@ impl Speaker {
             if self.reconfigure(now, peer, settings, out) == Applied::SessionReset {
                 applied = Applied::SessionReset;
             }
+            // Its session may stay, behind a local AS number, but what is a loop is another matter now.
+            self.begin_reimport(peer);
         }
         // Whether an SR policy is meant for us, and who made it, follows from who we are.
         for family in Family::ALL.into_iter().filter(|family| family.is_sr_policy()) {

@@ -228,6 +228,30 @@ fn another_as_number_resets_that_session_only() {
 }
 
 #[test]
+fn another_own_as_number_judges_loops_anew_where_the_session_stays() {
+    let mut world = World::new(&[65010, 65020]);
+    let prepend = statement(vec![], vec![Act::Prepend(Asn(65033), 1)], Flow::Accept);
+    world.command(0, Command::PutPolicy("out".into(), policy(vec![prepend], false)));
+    let export = Policy::Named("out".into());
+    let config = PeerConfig { export, remote_asn: RemoteAsn::Is(Asn(64999)), ..world.config(1) };
+    world.command(0, Command::PutPeer(key(1), config));
+    let config = PeerConfig { passive: true, local_asn: Some(Asn(64999)), ..world.config(0) };
+    world.command(1, Command::PutPeer(key(0), config));
+    world.load();
+    world.originate(0, nth(1), marked(1));
+    world.settle();
+    let router_id = world.nodes[1].speaker.identity().1;
+    // The number that is in the path, and back.
+    for (asn, used) in [(65020, 1), (65033, 0), (65020, 1)] {
+        world.command(1, Command::PutIdentity { asn: Asn(asn), router_id });
+        world.settle();
+        assert_eq!(world.best(1, V4).len(), used, "{asn}");
+        assert_eq!(world.peer(1, 0).families[0].accepted, used as u64);
+    }
+    assert_eq!(world.peer(1, 0).established_count, 1, "the local AS number is the same");
+}
+
+#[test]
 fn what_needs_no_reset_gets_none() {
     let mut world = World::joined(&[65010, 65020], &[(0, 1)]);
     let done = reconfigure(&mut world, 0, 1, |config| {
