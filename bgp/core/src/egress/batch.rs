@@ -106,7 +106,7 @@ impl Group {
     /// Whether a review has to say again what was told already.
     pub(super) fn differs<K: ExportKey>(&self, key: K, told: Told, form: u32, cx: &Cx<'_, K>) -> bool {
         match self.review.as_ref().map(|review| &review.why) {
-            None | Some(Why::New) => false,
+            None | Some(Why::New | Why::Refill) => false,
             Some(Why::Everything) => true,
             Some(Why::Policy(old)) => {
                 cx.judge(old, &self.key, key, told).as_ref() != cx.scratch.forms.form(form)

@@ -94,6 +94,8 @@ pub(super) struct Review {
 pub(super) enum Why {
     /// The group is new.
     New,
+    /// There is room for what was held back. All that was told before stands as the policy in force says.
+    Refill,
     /// The policy has changed; this one was in force before.
     Policy(Filter),
     /// Everything is to be said again.
@@ -313,7 +315,8 @@ impl Group {
     pub(crate) fn refilter(&mut self, filter: Filter) {
         let old = std::mem::replace(&mut self.filter, filter);
         let why = match &self.review {
-            None => Why::Policy(old),
+            None | Some(Review { why: Why::Refill, .. }) => Why::Policy(old),
+            // Nothing has been told.
             Some(Review { why: Why::New, next: 0 }) => return,
             // Some destinations stand under the policy before last.
             Some(_) => Why::Everything,

@@ -70,7 +70,7 @@ impl Group {
             return;
         }
         (self.quota.room, self.quota.held_back) = (false, false);
-        self.review = Some(Review { next: 0, why: Why::New });
+        self.review = Some(Review { next: 0, why: Why::Refill });
         // The log does not show what a review does.
         for member in self.members.values_mut() {
             if let At::Walk(walk) = &mut member.at {

@@ -1,8 +1,9 @@
 //! Prefix limits, and repetitions without an end.
 
 use super::*;
-use crate::command::Clear;
+use crate::command::{Clear, Policy};
 use crate::limit::{LimitAction, PrefixLimit};
+use crate::policy::{Act, Default, Flow, PolicyDef, StatementDef};
 use crate::query::{Idle, LimitStatus};
 use bgp_wire::RouteRefresh;
 use bytes::BytesMut;
@@ -301,7 +302,7 @@ fn what_policy_rejects_counts_as_well() {
     world.settle();
     announce(&mut world, 0..15);
     let rejecting = PeerConfig {
-        import: crate::command::Policy::Reject,
+        import: Policy::Reject,
         ..config(&world, Some(PrefixLimit { limit: 10, action: LimitAction::Discard }))
     };
     world.command(1, Command::PutPeer(key(0), rejecting));
@@ -491,4 +492,40 @@ fn a_route_that_a_neighbour_says_itself_makes_room_for_another() {
     world.settle();
     assert_eq!(world.best(1, V4)[&nth(0)].1, "65010");
     assert_eq!(world.heard(0, 1, V4).into_keys().collect::<Vec<_>>(), [nth(1)]);
+}
+
+#[test]
+fn a_policy_that_changes_as_room_is_filled_changes_what_was_told_before() {
+    let mut world = World::joined(&[65010, 65020, 65030], &[(0, 1), (2, 1)]);
+    let prepending = |asn| PolicyDef {
+        statements: vec![StatementDef {
+            when: vec![],
+            apply: vec![Act::Prepend(Asn(asn), 1)],
+            then: Flow::Accept,
+        }],
+        default: Default::Accept,
+    };
+    world.command(1, Command::PutPolicy("out".into(), prepending(65001)));
+    let export = Policy::Named("out".into());
+    let config = PeerConfig { passive: true, export, max_prefixes_out: [(V4, 2)].into(), ..world.config(2) };
+    world.command(1, Command::PutPeer(key(2), config));
+    for n in 0..4 {
+        world.originate(0, nth(n), marked(1));
+        world.settle();
+    }
+    assert_eq!(world.heard(2, 1, V4).len(), 2);
+    world.pull_octets = 1;
+    world.command(0, Command::DeleteOrigination(nth(0)));
+    // Until the withdrawal has been said, and no further.
+    let before = world.nodes[1].sent.len();
+    let mut nodes = (0..3).cycle();
+    while world.nodes[1].sent.len() == before {
+        world.step(nodes.next().unwrap());
+    }
+    world.command(1, Command::PutPolicy("out".into(), prepending(65002)));
+    world.settle();
+    let heard = world.heard(2, 1, V4);
+    assert_eq!(heard, world.told(1, 2, V4));
+    assert_eq!(heard.len(), 2);
+    assert!(heard.values().all(|(_, path)| path == "65020 65002 65010"), "{heard:?}");
 }
