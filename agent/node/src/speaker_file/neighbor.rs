@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read as _;
 use std::num::{NonZeroU8, NonZeroU16};
+use std::path::Path;
 
 use bgp_core::command::{NextHopMode, PeerConfig, PeerRange, Policy};
 use bgp_core::limit::{LimitAction, PrefixLimit};
@@ -283,8 +284,9 @@ fn password(item: &Item<'_>) -> Option<Secret> {
     match content.and_then(|content| Secret::from_file_content(content).map_err(|error| error.to_string())) {
         Ok(secret) => Some(secret),
         Err(reason) => {
-            // Somebody may have written the password itself.
-            let path = if path.contains('/') { path } else { "(not shown)" };
+            // Somebody may have written the password itself, and a slash makes no path of it: base64 has them too.
+            let is_path = Path::new(path).is_absolute() || std::fs::symlink_metadata(path).is_ok();
+            let path = if is_path { path } else { "(not shown)" };
             item.flaw(Mistake::File { path: path.to_owned(), reason });
             None
         }

@@ -687,7 +687,20 @@ fn a_neighbour_with_a_mistake_stays_as_it_was() {
 
 #[test]
 fn a_password_in_the_place_of_its_file_is_not_shown() {
-    let file = parse("neighbors: [{ address: 192.0.2.2, asn: 65010, md5-password-file: hunter2 }]\n");
-    let shown = format!("{:?}", refused(&file));
-    assert!(shown.contains("No such file") && !shown.contains("hunter2"), "{shown}");
+    let shown = |path: &str| {
+        let file =
+            format!("neighbors: [{{ address: 192.0.2.2, asn: 65010, md5-password-file: \"{path}\" }}]\n");
+        format!("{:?}", refused(&parse(&file)))
+    };
+    // Base64 has slashes.
+    for password in ["hunter2", "s3c/retE", "hun/ter2==", "./hunter2", "hunter2/"] {
+        let shown = shown(password);
+        assert!(shown.contains("No such file") && shown.contains("(not shown)"), "{shown}");
+        assert!(!shown.contains(password), "{shown}");
+    }
+    // What is certainly a path is shown, as its mistake is found by it. Tests run in the folder of the crate.
+    for (path, reason) in [("/nowhere/key", "No such file"), ("src", "Is a directory")] {
+        let shown = shown(path);
+        assert!(shown.contains(path) && shown.contains(reason) && !shown.contains("(not shown)"), "{shown}");
+    }
 }
