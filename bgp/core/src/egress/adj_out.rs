@@ -41,6 +41,11 @@ impl Origin {
         Self(number)
     }
 
+    /// The number in the place of an origin.
+    pub(super) const fn number(self) -> u32 {
+        self.0
+    }
+
     /// The kind of session, for the rules and for policy.
     pub(crate) const fn learned(self) -> Learned {
         match self.0 >> PEER_BITS {

@@ -6,9 +6,10 @@
 //! have read the chunk that told of the withdrawal. To withdraw a path once too often is harmless (RFC 7911 section 5:
 //! what was not seen before is ignored); so is the use of an identifier for another path, which replaces the first.
 //!
+//! A path has one trace at the most, however often it comes and goes while somebody catches up: a member that does not
+//! read must not cost more than there are paths.
+//!
 //! *Never:* takes memory in a group whose members are told one path.
-
-use std::collections::VecDeque;
 
 use super::adj_out::{Origin, Told};
 use crate::rib::{AttrId, AttrStore, DestId, Pages, SourceId};
@@ -18,7 +19,7 @@ struct Node {
     source: SourceId,
     /// Absent: a trace, or not in use.
     attr: Option<AttrId>,
-    /// Of a trace: the number of the withdrawal.
+    /// Of a trace: its number.
     origin: Origin,
     /// The next path of the destination, or the next free node: its number plus one, or 0.
     next: u32,
@@ -26,13 +27,21 @@ struct Node {
 
 const _: () = assert!(size_of::<Node>() == 16);
 
-/// A withdrawal.
-#[derive(Copy, Clone)]
+/// A path that was withdrawn and is not announced again.
+#[derive(Copy, Clone, Default)]
 struct Trace {
-    dest: DestId,
+    dest: usize,
     source: SourceId,
-    number: u32,
+    /// Position of the ring that a member has to have reached, so that it has read of the withdrawal; [`UNTOLD`] until
+    /// there is one.
+    read: u64,
+    /// The trace before this one: its number plus one, or 0.
+    older: u32,
+    /// The trace behind this one, or the next free place: its number plus one, or 0.
+    newer: u32,
 }
+
+const UNTOLD: u64 = u64::MAX;
 
 /// See the module's text.
 #[derive(Default)]
@@ -41,14 +50,12 @@ pub(super) struct PathsOut {
     heads: Pages<u32, 1024>,
     nodes: Pages<Node, 1024>,
     free: u32,
-    /// Withdrawals, oldest first.
-    traces: VecDeque<Trace>,
-    /// Position of the ring that a member has to have reached, so that it has read so many more of the withdrawals.
-    read: VecDeque<(u64, usize)>,
-    /// Withdrawals that no position is known of yet.
-    unread: usize,
-    /// Counts withdrawals.
-    number: u32,
+    /// A list in the order of the withdrawals, so that those that everyone has read of come first; each can be taken out.
+    traces: Pages<Trace, 1024>,
+    /// The first and the last of them: number plus one, or 0.
+    oldest: u32,
+    newest: u32,
+    free_trace: u32,
 }
 
 /// Traces dropped in one go.
@@ -83,15 +90,19 @@ impl PathsOut {
             self.heads[dest.index()] = self.push(node);
             return None;
         }
-        let node = &mut self.nodes[at as usize - 1];
-        let before = node.attr.map(|attr| Told { attr, origin: node.origin });
+        let at = at as usize - 1;
+        let Node { attr, origin, .. } = self.nodes[at];
+        let before = attr.map(|attr| Told { attr, origin });
         match told {
-            Some(told) => (node.attr, node.origin) = (Some(told.attr), told.origin),
+            Some(told) => {
+                if before.is_none() {
+                    self.remove_trace(origin.number());
+                }
+                (self.nodes[at].attr, self.nodes[at].origin) = (Some(told.attr), told.origin);
+            }
             None if before.is_some() => {
-                self.number = self.number.wrapping_add(1);
-                (node.attr, node.origin) = (None, Origin::numbered(self.number));
-                self.traces.push_back(Trace { dest, source, number: self.number });
-                self.unread += 1;
+                let trace = self.push_trace(dest, source);
+                (self.nodes[at].attr, self.nodes[at].origin) = (None, Origin::numbered(trace));
             }
             None => {}
         }
@@ -100,52 +111,94 @@ impl PathsOut {
 
     /// Whoever stands at `position` of the ring has heard of all withdrawals so far.
     pub(super) fn read_at(&mut self, position: u64) {
-        if self.unread > 0 {
-            self.read.push_back((position, std::mem::take(&mut self.unread)));
+        let mut at = self.newest;
+        while let Some(ix) = at.checked_sub(1) {
+            let trace = &mut self.traces[ix as usize];
+            if trace.read != UNTOLD {
+                return;
+            }
+            trace.read = position;
+            at = trace.older;
         }
     }
 
     /// Whether [`PathsOut::tidy`] would drop something now.
     #[inline]
     pub(super) fn is_untidy(&self, position: u64) -> bool {
-        self.read.front().is_some_and(|(read, _)| *read <= position)
+        self.oldest_read_at(position).is_some()
+    }
+
+    /// The oldest trace, if whoever stands at `position` has read of it.
+    #[inline]
+    fn oldest_read_at(&self, position: u64) -> Option<u32> {
+        let oldest = self.oldest.checked_sub(1)?;
+        let read = self.traces[oldest as usize].read;
+        (read != UNTOLD && read <= position).then_some(oldest)
     }
 
     /// Everyone stands at `position` of the ring at least: drops some of the traces that nobody needs.
     pub(super) fn tidy(&mut self, position: u64) {
         for _ in 0..TIDY_AT_ONCE {
-            let Some((_, count)) = self.read.front_mut().filter(|(read, _)| *read <= position) else {
-                return;
-            };
-            *count -= 1;
-            if *count == 0 {
-                self.read.pop_front();
-            }
-            if let Some(trace) = self.traces.pop_front() {
-                self.drop_trace(trace);
-            }
+            let Some(oldest) = self.oldest_read_at(position) else { return };
+            let Trace { dest, source, .. } = self.traces[oldest as usize];
+            self.remove_trace(oldest);
+            self.drop_node(dest, source);
         }
     }
 
-    fn drop_trace(&mut self, trace: Trace) {
+    /// Forgets a path that has left a trace.
+    fn drop_node(&mut self, dest: usize, source: SourceId) {
         let mut before = 0;
-        let mut at = self.head(trace.dest);
+        let mut at = self.heads[dest];
         while at != 0 {
             let node = self.nodes[at as usize - 1];
-            if node.source == trace.source {
-                // It may have been told and withdrawn again since.
-                if node.attr.is_none() && node.origin == Origin::numbered(trace.number) {
-                    match before {
-                        0 => self.heads[trace.dest.index()] = node.next,
-                        before => self.nodes[before as usize - 1].next = node.next,
-                    }
-                    self.nodes[at as usize - 1] = Node { next: self.free, ..Node::default() };
-                    self.free = at;
+            if node.source == source {
+                debug_assert!(node.attr.is_none(), "a path that is announced has a trace");
+                match before {
+                    0 => self.heads[dest] = node.next,
+                    before => self.nodes[before as usize - 1].next = node.next,
                 }
+                self.nodes[at as usize - 1] = Node { next: self.free, ..Node::default() };
+                self.free = at;
                 return;
             }
             (before, at) = (at, node.next);
         }
+    }
+
+    /// Adds a trace, the newest, and gives its number.
+    fn push_trace(&mut self, dest: DestId, source: SourceId) -> u32 {
+        let older = self.newest;
+        let trace = Trace { dest: dest.index(), source, read: UNTOLD, older, newer: 0 };
+        let number = match self.free_trace.checked_sub(1) {
+            Some(at) => {
+                self.free_trace = self.traces[at as usize].newer;
+                self.traces[at as usize] = trace;
+                at
+            }
+            None => self.traces.push(trace) as u32,
+        };
+        self.newest = number + 1;
+        match older {
+            0 => self.oldest = number + 1,
+            older => self.traces[older as usize - 1].newer = number + 1,
+        }
+        number
+    }
+
+    /// Takes a trace out of the list.
+    fn remove_trace(&mut self, number: u32) {
+        let Trace { older, newer, .. } = self.traces[number as usize];
+        match older {
+            0 => self.oldest = newer,
+            older => self.traces[older as usize - 1].newer = newer,
+        }
+        match newer {
+            0 => self.newest = older,
+            newer => self.traces[newer as usize - 1].older = older,
+        }
+        self.traces[number as usize] = Trace { newer: self.free_trace, ..Trace::default() };
+        self.free_trace = number + 1;
     }
 
     /// Every path that somebody may believe in, by destination.
@@ -242,7 +295,29 @@ mod tests {
         assert_eq!(out.of(dest(0)).count(), 1);
         out.tidy(2);
         assert_eq!(out.of(dest(0)).count(), 0);
-        assert_eq!((out.traces.len(), out.read.len()), (0, 0));
+        assert_eq!((out.oldest, out.newest), (0, 0));
+    }
+
+    #[test]
+    fn a_path_that_comes_and_goes_has_one_trace() {
+        let (sources, mut out) = (sources(3), PathsOut::default());
+        for round in 0..100 {
+            for source in &sources {
+                out.set(dest(0), *source, told());
+            }
+            // In another order each time, so that traces go from the middle and from both ends.
+            for n in 0..3 {
+                out.set(dest(0), sources[(round + n) % 3], None);
+            }
+            out.read_at(round as u64);
+        }
+        assert_eq!((out.traces.len(), out.nodes.len()), (3, 3));
+        out.set(dest(0), sources[1], told());
+        out.tidy(98);
+        assert_eq!(out.of(dest(0)).count(), 3, "the last withdrawals have not been read of");
+        out.tidy(99);
+        assert_eq!(out.known(), [(dest(0), sources[1])]);
+        assert_eq!((out.oldest, out.newest), (0, 0));
     }
 
     #[test]
