@@ -72,6 +72,9 @@ impl Group {
         let want = best.and_then(|best| Some((best, cx.judge_in_batch(&self.filter, &self.key, key, best)?)));
         let before = told.map(|told| told.origin);
         let want = want.filter(|(best, _)| !self.holds_back_from(best.origin, before));
+        let want = want.filter(|(best, form)| {
+            (told == Some(*best) && !review) || self.may_take_a_place(*best, *form, key, cx)
+        });
         match (told, want) {
             (None, None) => {}
             (Some(told), Some((best, form)))

@@ -87,11 +87,7 @@ impl Group {
             .filter(|(source, _)| want.iter().all(|choice| choice.source != *source))
             .collect();
         for (source, told) in gone {
-            let run = RunKey { scope: self.all_but(told.origin), ..RunKey::WITHDRAW };
-            cx.scratch.queue.push(run, (path_id(source), key));
-            self.told.set_path(dest, source, None);
-            cx.attrs.release(told.attr, 1);
-            self.note_room();
+            self.take_back(dest, source, told, key, cx);
         }
         for Choice { source, told: now, form } in want {
             let before = self.told.path(dest, source);
@@ -105,6 +101,12 @@ impl Group {
                 continue;
             }
             let item = (path_id(source), key);
+            if !self.may_take_a_place(now, form, key, cx) {
+                if let Some(told) = before {
+                    self.take_back(dest, source, told, key, cx);
+                }
+                continue;
+            }
             let scope = self.all_but(now.origin);
             cx.scratch.queue.push(RunKey { attr: Some(now.attr), form, scope }, item);
             cx.attrs.retain(now.attr, 1);
@@ -120,6 +122,22 @@ impl Group {
             }
             self.told.set_path(dest, source, Some(now));
         }
+    }
+
+    /// Withdraws a path that was told.
+    fn take_back<K: ExportKey>(
+        &mut self,
+        dest: DestId,
+        source: SourceId,
+        told: Told,
+        key: K,
+        cx: &mut Cx<'_, K>,
+    ) {
+        let run = RunKey { scope: self.all_but(told.origin), ..RunKey::WITHDRAW };
+        cx.scratch.queue.push(run, (path_id(source), key));
+        self.told.set_path(dest, source, None);
+        cx.attrs.release(told.attr, 1);
+        self.note_room();
     }
 
     /// Queues what a member should know of the paths of a destination. With `withdraw` it may believe in paths that are

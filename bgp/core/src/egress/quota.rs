@@ -4,7 +4,11 @@
 //! noted as not told; when something that was told is withdrawn, a pass over all destinations tells of what was held back.
 //! Which routes are told follows from the order in which they came.
 
-use super::adj_out::Origin;
+use bgp_wire::{PathId, UpdateWriter};
+
+use super::adj_out::{Origin, Told};
+use super::cx::{Cx, Scratch, write_section};
+use super::field::ExportKey;
 use super::group::{At, Group, Review, Why};
 use crate::peer_key::PeerIx;
 
@@ -50,6 +54,35 @@ impl Group {
             tracing::warn!(%peer, family = %self.key.rules.family, limit, "as many prefixes are announced as may be");
         }
         true
+    }
+
+    /// Whether a route may count against the limit, if there is one. One whose attributes do not fit into a message shows
+    /// that only when it is encoded, and by then others have been held back in its favour; and would be again, whenever
+    /// it made room.
+    #[inline]
+    pub(super) fn may_take_a_place<K: ExportKey>(
+        &self,
+        route: Told,
+        form: u32,
+        key: K,
+        cx: &mut Cx<'_, K>,
+    ) -> bool {
+        self.key.max_prefixes.is_none() || self.fits(route, form, key, cx)
+    }
+
+    #[cold]
+    fn fits<K: ExportKey>(&self, route: Told, form: u32, key: K, cx: &mut Cx<'_, K>) -> bool {
+        let Scratch { forms, section, buffer, .. } = &mut *cx.scratch;
+        let set = cx.attrs.set(route.attr);
+        let Some(hop) = forms.form(form).and_then(|form| write_section(&self.key, form, set, section)) else {
+            return false;
+        };
+        let mut writer = UpdateWriter::new(buffer, self.key.rules.encoding());
+        let prefix = std::iter::once((PathId::NONE, key));
+        let fits = K::announce(&mut writer, &section.bytes, hop, set.label(), prefix).is_ok();
+        buffer.clear();
+        cx.stats.too_large += u64::from(!fits);
+        fits
     }
 
     /// Something that was told is told no more.

@@ -3,10 +3,12 @@
 use super::*;
 use crate::command::{Clear, Policy};
 use crate::limit::{LimitAction, PrefixLimit};
-use crate::policy::{Act, Default, Flow, PolicyDef, StatementDef};
+use crate::policy::{Act, Condition, Default, Flow, PolicyDef, StatementDef};
 use crate::query::{Idle, LimitStatus};
+use crate::session::AddPath;
 use bgp_wire::RouteRefresh;
 use bytes::BytesMut;
+use std::num::NonZeroU8;
 
 const V4: Family = Family::Ipv4Unicast;
 const RESET: LimitAction = LimitAction::Reset { restart: Some(Duration::from_secs(300)) };
@@ -528,4 +530,51 @@ fn a_policy_that_changes_as_room_is_filled_changes_what_was_told_before() {
     assert_eq!(heard, world.told(1, 2, V4));
     assert_eq!(heard.len(), 2);
     assert!(heard.values().all(|(_, path)| path == "65020 65002 65010"), "{heard:?}");
+}
+
+#[test]
+fn a_route_too_large_for_a_message_takes_no_place() {
+    for paths in [None, NonZeroU8::new(2)] {
+        let mut world = World::joined(&[65010, 65020, 65030], &[(0, 1), (2, 1)]);
+        let policy = PolicyDef {
+            statements: vec![StatementDef {
+                when: vec![Condition::Prefix(vec!["10.0.0.0/24".parse().unwrap()])],
+                apply: vec![Act::Prepend(Asn(9), 200)],
+                then: Flow::Accept,
+            }],
+            default: Default::Accept,
+        };
+        world.command(1, Command::PutPolicy("out".into(), policy));
+        let config = PeerConfig {
+            passive: true,
+            export: Policy::Named("out".into()),
+            extended_messages: false,
+            max_prefixes_out: [(V4, 1)].into(),
+            add_path: AddPath { receive: false, send: paths },
+            ..world.config(2)
+        };
+        world.command(1, Command::PutPeer(key(2), config));
+        let add_path = AddPath { receive: paths.is_some(), send: None };
+        let config = PeerConfig { add_path, ..world.config(1) };
+        world.command(2, Command::PutPeer(key(1), config));
+        world.pass(Duration::from_secs(60));
+        assert!(world.is_up(1, 2));
+        let long = Origination { communities: (0..900).collect(), ..Origination::default() };
+        world.originate(0, nth(0), long.clone());
+        world.originate(0, nth(1), marked(1));
+        world.settle();
+        let heard = |world: &mut World| world.heard(2, 1, V4).into_keys().collect::<Vec<_>>();
+        assert_eq!(heard(&mut world), [nth(1)], "{paths:?}");
+        assert!(world.nodes[1].speaker.stats().too_large > 0);
+        // One that was told grows beyond the message, and makes room for one that was held back.
+        world.command(0, Command::DeleteOrigination(nth(1)));
+        world.originate(0, nth(0), marked(1));
+        world.settle();
+        world.originate(0, nth(2), marked(1));
+        world.settle();
+        assert_eq!(heard(&mut world), [nth(0)], "{paths:?}");
+        world.originate(0, nth(0), long);
+        world.settle();
+        assert_eq!(heard(&mut world), [nth(2)], "{paths:?}");
+    }
 }
