@@ -125,20 +125,28 @@ pub struct FamilyStatus {
     pub limit_out: Option<u32>,
     /// Others are held back because of that.
     pub holds_back: bool,
+    /// It is exchanged, but there is no address of ours that could be its next hop: the session is of the other address
+    /// family, and none is configured.
+    pub lacks_next_hop: bool,
 }
 
 impl FamilyStatus {
-    /// What a person should know of the limits of the family, if anything.
+    /// What a person should know of what the family does not exchange, if anything.
     #[must_use]
     pub fn condition(&self) -> Option<String> {
         let limit = self.limit.and_then(|limit| limit.condition());
         let out = self.limit_out.filter(|_| self.holds_back);
         let out =
             out.map(|limit| format!("no more than {limit} prefixes are announced, others are held back"));
-        match (limit, out) {
-            (Some(limit), Some(out)) => Some(format!("{limit}; {out}")),
-            (limit, out) => limit.or(out),
-        }
+        let next_hop = self.lacks_next_hop.then(|| {
+            let version = if self.family.is_ipv4() { "IPv4" } else { "IPv6" };
+            format!(
+                "routes that lead through us are not announced, as the session has no {version} address of ours: \
+                 configure one as their next hop"
+            )
+        });
+        let all: Vec<String> = [limit, out, next_hop].into_iter().flatten().collect();
+        (!all.is_empty()).then(|| all.join("; "))
     }
 }
 

@@ -12,11 +12,12 @@ const EXAMPLE: &str = r#"The file, with everything that this release knows:
   asn: 65000                          # or 6.10; required
   router-id: 192.0.2.1                # required
   listen: ["192.0.2.1:179", "[2001:db8::1]:179"]
-  require-policy: true                # an external neighbor without a policy exchanges nothing (RFC 8212)
-  # neighbors keep our routes while we restart, and we theirs; off when left out. Set forwarding-preserved only where
-  # something goes on forwarding without us; each start counts as a restart then. With a long-lived-stale-time (RFC
-  # 9494; one number, or { ipv4-unicast: 3600 } for some families) routes are kept for that long after the restart time
-  # too, as a last resort; it is also the longest that we keep a neighbor's so
+  require-policy: true                # external ones exchange nothing without policies (RFC 8212)
+  # neighbors keep our routes while we restart, and we theirs; off when left out. Set
+  # forwarding-preserved only where something goes on forwarding without us; each start counts as a
+  # restart then. With a long-lived-stale-time (RFC 9494; one number, or { ipv4-unicast: 3600 } for
+  # some families) routes are kept for that long after the restart time too, as a last resort; it is
+  # also the longest that we keep a neighbor's so
   graceful-restart: { restart-time: 120, long-lived-stale-time: 3600, forwarding-preserved: false }
   api: /run/peregrine.sock            # for `peregrine peers --socket` and the like
   neighbors:
@@ -28,50 +29,70 @@ const EXAMPLE: &str = r#"The file, with everything that this release knows:
       local-port: 1179                # any when left out
       device: eth0                    # the connection uses this interface, whatever routes say
       local-asn: 65100                # presented instead of ours
-      families: [ipv4-unicast, ipv6-unicast]        # and ipv4-vpn, ipv6-vpn
+      families: [ipv4-unicast, ipv6-unicast]        # and ipv4- or ipv6-vpn, -srpolicy
       hold-time: 90                   # 0, or 3 and more
       keepalive: 30                   # a third of the hold time when left out
       connect-retry: 5
+      delay-open: 10                  # seconds that our OPEN waits for the neighbor's; usually 0
       multihop: 64                    # TTL of an external session that is not one hop away
-      ttl-security: 1                 # at most so many hops away (RFC 5082); TTL 255 is sent, whatever multihop says
+      ttl-security: 1                 # so many hops at most (RFC 5082), whatever multihop says
       md5-password-file: /etc/peregrine/peer.key    # TCP MD5 (RFC 2385); read again at SIGHUP
       limit: 100                      # with prefix: how many such neighbors there may be at once
       next-hop: default               # or self, keep
-      sr-policy-strict: false         # true: SR policies must name their routers, or be for this one (RFC 9830 4.2.1)
+      # our address as the next hop of the family that the session itself is not of: without one,
+      # routes of that family that lead through us are not announced (`peregrine peers` says so)
+      next-hop-ipv4: 192.0.2.1
+      next-hop-ipv6: 2001:db8::1
+      extended-messages: true         # up to 65,535 octets (RFC 8654)
+      extended-next-hop: false        # IPv6 next hops of IPv4 prefixes (RFC 8950)
+      add-path: { receive: true, send: 4 }          # several paths of a prefix (RFC 7911)
+      role: customer                  # ours: or provider, peer, rs, rs-client (RFC 9234)
+      role-strict: false              # true: no session where the neighbor names no role
+      # beyond the limit: warn, discard, or reset and stay away for so many seconds (for ever when
+      # left out)
+      max-prefixes: { ipv4-unicast: { limit: 1000000, action: reset, restart: 300 } }
+      max-prefixes-out: { ipv4-unicast: 1000 }      # it is told of no more
+      sr-policy-strict: false         # true: SR policies must say whom they are for
       import: POLICY                  # or accept, reject
       export: POLICY
       description: top of rack
   originate:
     - { prefix: 203.0.113.0/24, next-hop: self, communities: ["65000:1"], med: 10, local-pref: 100 }
-    # of a VPN: its route distinguisher, the label by which the next hop knows the prefix, its route targets
+    # of a VPN: its route distinguisher, the label by which the next hop knows the prefix, its route
+    # targets
     - { prefix: 203.0.113.0/24, rd: 65000:100, label: 16, communities: [rt:65000:100] }
-    - sr-policy:                      # a candidate path (RFC 9830); families ipv4-srpolicy and ipv6-srpolicy
+    - sr-policy:                      # a candidate path (RFC 9830)
         { color: 100, endpoint: 192.0.2.9, distinguisher: 0, preference: 100, priority: 128,
           name: path, policy-name: gold, explicit-null: both,         # ipv4, ipv6, both or none
-          binding-sid: 16100,         # or fc00::1, or { sid: 16100, specified-only: true, drop-upon-invalid: true }
+          # or fc00::1, or { sid: 16100, specified-only: true, drop-upon-invalid: true }
+          binding-sid: 16100,
           srv6-binding-sids: [{ sid: "fc00::2", behavior: End.B6.Encaps, structure: 32/16/16/0 }],
-          segment-lists: [{ weight: 2, segments: [16001, { label: 16002, traffic-class: 0, ttl: 255, flags: V }] },
-                          { weight: 1, segments: ["fc00::3", { sid: "fc00::4", behavior: End.DT4 }] }] }
-      communities: ["rt:192.0.2.2:0"] # the identifiers of the routers that may use it, or no-advertise
+          segment-lists: [
+            { weight: 2,
+              segments: [16001, { label: 16002, traffic-class: 0, ttl: 255, flags: V }] },
+            { weight: 1, segments: ["fc00::3", { sid: "fc00::4", behavior: End.DT4 }] }] }
+      communities: ["rt:192.0.2.2:0"] # identifiers of the routers it is for, or no-advertise
   sets:
     prefixes: { own: ["203.0.113.0/24 le 32"] }
     communities: { mark: ["65000:1"] }
   policies:
     POLICY:
       statements:                     # the first one that matches decides, unless it says next
-        - if: { prefixes: own, neighbors: [192.0.2.2], community: mark, source: local, not: { community: "65000:9" } }
+        - if: { prefixes: own, neighbors: [192.0.2.2], community: mark, source: local,
+                not: { community: "65000:9" } }
           set: { local-pref: 200, med: 5, next-hop: self, prepend: { asn: 65000, count: 2 },
                  add-communities: ["65000:7"] }
           then: accept                # or reject, next
       default: reject
 
-A mistake in a neighbor stops that neighbor only, or leaves it with its old settings when the file is read again;
-`peregrine peers` lists it with the reason."#;
+A mistake in a neighbor stops that neighbor only, or leaves it with its old settings when the file
+is read again; `peregrine peers` lists it with the reason."#;
 
 /// The BGP speaker alone, from a file of its own. Stays in the foreground.
 ///
 /// SIGTERM and SIGINT stop it gracefully: neighbors keep our routes where graceful restart is agreed, other sessions
-/// end with Cease. SIGHUP reads the file again and touches only what changed; a file with a mistake changes nothing.
+/// end with Cease. SIGHUP reads the file again and touches only what changed; a file that cannot be read
+/// as a whole changes nothing, and a neighbor with a mistake keeps its old settings.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLE)]
 pub(super) struct Arguments {
@@ -105,4 +126,53 @@ pub(super) fn run(arguments: Arguments) -> ExitCode {
         LogWords::Json => LogFormat::Json,
     };
     crate::app::speaker::run(arguments.config, LogSettings { level: arguments.log_level, format })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The keys that a source file asks for by name.
+    fn keys(source: &'static str) -> impl Iterator<Item = &'static str> {
+        let calls = ["take(\"", "need(\"", "switch(fields, \""];
+        calls
+            .into_iter()
+            .flat_map(move |call| source.split(call).skip(1))
+            .filter_map(|rest| rest.split('"').next())
+    }
+
+    #[test]
+    fn the_help_has_every_key() {
+        let sources = [
+            include_str!("../speaker_file.rs"),
+            include_str!("../speaker_file/neighbor.rs"),
+            include_str!("../speaker_file/policy.rs"),
+            include_str!("../speaker_file/sr_policy.rs"),
+        ];
+        let known: Vec<_> = sources.into_iter().flat_map(keys).collect();
+        assert!(known.len() > 40, "{known:?}");
+        let missing: Vec<_> = known.into_iter().filter(|key| !EXAMPLE.contains(&format!("{key}:"))).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
+
+    #[test]
+    fn the_help_can_be_copied() {
+        // A line that a terminal breaks is no YAML any more.
+        let long: Vec<_> = EXAMPLE.lines().filter(|line| line.chars().count() > 100).collect();
+        assert!(long.is_empty(), "{long:?}");
+        let file: String = EXAMPLE
+            .lines()
+            .skip(2)
+            .take_while(|line| !line.starts_with('A'))
+            .fold(String::new(), |file, line| file + line.strip_prefix("  ").unwrap_or(line) + "\n");
+        let file = crate::speaker_file::SpeakerFile::parse(&file).unwrap();
+        // It shows what goes with an address beside what goes with a prefix, and a key file that isn't there.
+        let flaws: Vec<_> =
+            file.refused.iter().flat_map(|refused| &refused.flaws).map(ToString::to_string).collect();
+        assert_eq!(flaws.len(), 2, "{flaws:?}");
+        assert!(
+            flaws[0].contains("md5-password-file") && flaws[1].contains("limit and address"),
+            "{flaws:?}"
+        );
+    }
 }

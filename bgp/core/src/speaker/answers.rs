@@ -189,6 +189,7 @@ impl Speaker {
             limit: state.gauge.status(),
             limit_out: neighbour.config.max_prefixes_out.get(&family).copied(),
             holds_back: group.is_some_and(Group::holds_back),
+            lacks_next_hop: neighbour.lacks_next_hop(family),
         }
     }
 }

@@ -225,6 +225,14 @@ impl Neighbour {
         self.up.as_ref().map_or(self.stale.families(), |up| up.negotiated.families)
     }
 
+    /// Whether it exchanges a family in which it can't be told of a route through us, for want of a next hop.
+    pub(super) fn lacks_next_hop(&self, family: Family) -> bool {
+        self.up.as_ref().is_some_and(|up| {
+            up.negotiated.families.contains(family)
+                && self.own_next_hop(family, &up.link, &up.negotiated).is_none()
+        })
+    }
+
     /// The key of its update group in a family, if the family is exchanged.
     pub(super) fn group_key(&self, family: Family, alone: bool) -> Option<GroupKey> {
         let up = self.up.as_ref()?;
@@ -384,6 +392,12 @@ impl Speaker {
             state.end_of_rib = false;
             state.repeating = None;
             state.refuses_paths = false;
+        }
+        for family in families.iter().filter(|family| neighbour.lacks_next_hop(*family)) {
+            tracing::warn!(
+                peer = %neighbour.key, %family, %local,
+                "routes that lead through us are not announced: there is no address of ours for their next hop"
+            );
         }
         self.stale_gone(peer, gone);
         self.add_own_address(local);

@@ -348,3 +348,28 @@ fn a_refresh_ends_in_another_group() {
     assert!(said.ends_with('E'));
     assert_eq!(world.best(1, V4).len(), 1000);
 }
+
+#[test]
+fn a_family_without_a_next_hop_of_ours_says_so() {
+    for (address, lacks) in [(None, true), (Some("2001:db8::1".parse().unwrap()), false)] {
+        let mut world = World::new(&[65010, 65020]);
+        for (node, other, passive) in [(1, 0, true), (0, 1, false)] {
+            let config = PeerConfig {
+                passive,
+                families: FamilySet::UNICAST,
+                next_hop_v6: address,
+                ..world.config(other)
+            };
+            world.command(node, Command::PutPeer(key(other), config));
+        }
+        world.load();
+        world.settle();
+        let now = world.now;
+        let status = &world.nodes[0].speaker.peers(now)[0];
+        for family in &status.families {
+            let expected = lacks && family.family == Family::Ipv6Unicast;
+            assert_eq!(family.lacks_next_hop, expected, "{family:?}");
+            assert_eq!(family.condition().is_some_and(|text| text.contains("no IPv6 address")), expected);
+        }
+    }
+}
