@@ -60,6 +60,8 @@ pub struct Sources {
     pub own_node: bool,
     /// BGPPeers.
     pub peers: bool,
+    /// BGPFilters.
+    pub filters: bool,
     /// IPPools.
     pub pools: bool,
     /// BlockAffinities.
@@ -72,11 +74,12 @@ impl Sources {
     /// What has not been told yet, for people.
     #[must_use]
     pub fn missing(&self) -> Vec<&'static str> {
-        let Self { nodes, own_node, peers, pools, affinities, bgp_configs } = *self;
+        let Self { nodes, own_node, peers, filters, pools, affinities, bgp_configs } = *self;
         [
             (nodes, "nodes"),
             (own_node || !nodes, "this node's own object among the nodes"),
             (peers, "peers"),
+            (filters, "filters"),
             (pools, "pools"),
             (affinities, "affinities"),
             (bgp_configs, "BGP configuration"),
@@ -89,7 +92,13 @@ impl Sources {
     /// All of them have.
     #[must_use]
     pub const fn in_sync(&self) -> bool {
-        self.nodes && self.own_node && self.peers && self.pools && self.affinities && self.bgp_configs
+        self.nodes
+            && self.own_node
+            && self.peers
+            && self.filters
+            && self.pools
+            && self.affinities
+            && self.bgp_configs
     }
 }
 
@@ -296,6 +305,9 @@ impl Engine {
             Event::Peer(change) => {
                 self.sources.peers |= is_resync(&change);
                 self.peer.on(now, &change, fx);
+            }
+            Event::Filter(change) => {
+                self.sources.filters |= is_resync(&change);
             }
             Event::Pool(change) => {
                 self.sources.pools |= is_resync(&change);

@@ -9,8 +9,8 @@ use bgp_core::rib::RibEvent;
 use ipnet::IpNet;
 
 use crate::model::{
-    Affinity, AffinityName, BgpConfig, BgpConfigName, Condition, Connectivity, Node, NodeName, Origin,
-    PeerName, PeerSpec, Pool, PoolName, RouteKey, TableId,
+    Affinity, AffinityName, BgpConfig, BgpConfigName, Condition, Connectivity, Filter, FilterName, Node,
+    NodeName, Origin, PeerName, PeerSpec, Pool, PoolName, RouteKey, TableId,
 };
 use crate::plan::{OpId, VppFailure};
 use bgp_core::Family;
@@ -33,6 +33,8 @@ pub enum Event {
     Node(Change<NodeName, Node>),
     /// BGPPeer objects.
     Peer(Change<PeerName, PeerSpec>),
+    /// BGPFilter objects.
+    Filter(Change<FilterName, Filter>),
     /// IPPool objects.
     Pool(Change<PoolName, Pool>),
     /// BlockAffinity objects, by object name: two of them may hold the same block.

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bgp_core::Asn;
+use bgp_core::{Asn, Family};
+use ipnet::IpNet;
 
-use super::{NodeName, PeerPort};
+use super::{AnyCommunity, NodeName, PeerPort, RoutePriority};
 
 /// The AS of a cluster that names none.
 pub const DEFAULT_ASN: Asn = Asn(64512);
@@ -55,4 +56,67 @@ pub struct BgpConfig {
     pub mesh_password: bool,
     /// Graceful-restart time of the sessions of the mesh; 120 s where absent. `default` only.
     pub mesh_max_restart_time: Option<Duration>,
+    /// Which communities routes get on their way out, by their prefix. A node's own list replaces that of `default`.
+    pub prefix_advertisements: Option<Vec<PrefixAdvertisement>>,
+    /// The priority of ordinary IPv4 routes. `default` only.
+    pub ipv4_normal_priority: Option<RoutePriority>,
+    /// The priority of ordinary IPv6 routes. `default` only.
+    pub ipv6_normal_priority: Option<RoutePriority>,
+    /// Who programs routes between nodes where others share the node. `default` only.
+    pub program_cluster_routes: ProgramClusterRoutes,
+    /// Addresses of services. `default` only.
+    pub services: ServiceRanges,
+}
+
+impl BgpConfig {
+    /// The priority of ordinary routes of a family.
+    #[must_use]
+    pub fn normal_priority(&self, family: Family) -> RoutePriority {
+        let set = if family.is_ipv4() { self.ipv4_normal_priority } else { self.ipv6_normal_priority };
+        set.unwrap_or(RoutePriority::NORMAL)
+    }
+}
+
+/// One entry of `prefixAdvertisements`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PrefixAdvertisement {
+    /// The routes inside, host bits cleared.
+    pub cidr: IpNet,
+    /// What they get; names are resolved.
+    pub communities: Vec<AnyCommunity>,
+}
+
+/// `programClusterRoutes`.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub enum ProgramClusterRoutes {
+    /// Of pools with IP-in-IP and without encapsulation.
+    Enabled,
+    /// None.
+    Disabled,
+    /// Of pools with IP-in-IP.
+    IpipOnly,
+    /// Of pools without encapsulation.
+    #[default]
+    NoEncapOnly,
+}
+
+impl ProgramClusterRoutes {
+    /// Routes of pools with IP-in-IP are programmed by the speaker, so those it finds on `tunl0` are its own.
+    #[must_use]
+    pub const fn ipip(self) -> bool {
+        matches!(self, Self::Enabled | Self::IpipOnly)
+    }
+}
+
+/// Addresses of services, as they are configured.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServiceRanges {
+    /// `serviceClusterIPs`.
+    pub cluster: Vec<IpNet>,
+    /// `serviceExternalIPs`.
+    pub external: Vec<IpNet>,
+    /// `serviceLoadBalancerIPs`.
+    pub load_balancer: Vec<IpNet>,
+    /// `serviceLoadBalancerAggregation: Disabled`: ranges of load balancers are not announced as a whole.
+    pub single_load_balancers: bool,
 }

@@ -9,16 +9,23 @@ mod affinity;
 mod bgp_config;
 mod condition;
 mod connectivity;
+mod filter;
 mod name;
 mod node;
 mod peer;
 mod pool;
 
 pub use affinity::{Affinity, AffinityState};
-pub use bgp_config::{BgpConfig, BgpConfigName, DEFAULT_ASN};
+pub use bgp_config::{
+    BgpConfig, BgpConfigName, DEFAULT_ASN, PrefixAdvertisement, ProgramClusterRoutes, ServiceRanges,
+};
 pub use condition::{Condition, Location, ObjectRef, Severity};
 pub use connectivity::{Connectivity, Hop, Origin, RouteKey, TableId};
-pub use name::{AffinityName, NodeName, PeerName, PoolName};
+pub use filter::{
+    AnyCommunity, Direction, Filter, FilterAction, FilterRule, Glob, MatchOperator, Operation, PeerType,
+    PrefixMatch, RoutePriority,
+};
+pub use name::{AffinityName, FilterName, NodeName, PeerName, PoolName};
 pub use node::Node;
 pub(crate) use node::family_of;
 pub use peer::{NextHopChoice, PeerEndpoint, PeerPort, PeerSpec, SourceAddress};

@@ -46,6 +46,8 @@ macro_rules! name {
 name! {
     /// Name of a node.
     NodeName,
+    /// Name of a BGPFilter.
+    FilterName,
     /// Name of a BGPPeer.
     PeerName,
     /// Name of an IPPool.

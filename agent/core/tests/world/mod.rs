@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use agent_core::event::{Generation, SpeakerEvent, VppEvent, VppReply};
 use agent_core::model::{
-    Affinity, AffinityName, BgpConfig, BgpConfigName, Node, NodeName, PeerEndpoint, PeerName, PeerSpec, Pool,
-    PoolName,
+    Affinity, AffinityName, BgpConfig, BgpConfigName, Filter, FilterName, Node, NodeName, PeerEndpoint,
+    PeerName, PeerSpec, Pool, PoolName,
 };
 use agent_core::plan::{Retval, SpeakerOp, VppAction, VppFailure, VppOp};
 use agent_core::{Change, Config, Engine, Event};
@@ -37,6 +37,7 @@ pub enum Best {
 pub struct Cluster {
     pub nodes: BTreeMap<NodeName, Node>,
     pub peers: BTreeMap<PeerName, PeerSpec>,
+    pub filters: BTreeMap<FilterName, Filter>,
     pub pools: BTreeMap<PoolName, Pool>,
     pub affinities: BTreeMap<AffinityName, Affinity>,
     pub configs: BTreeMap<BgpConfigName, BgpConfig>,
@@ -147,6 +148,7 @@ impl World {
         self.event(Event::BgpConfig(Change::Resync(c.configs.into_iter().collect())));
         self.event(Event::Pool(Change::Resync(c.pools.into_iter().collect())));
         self.event(Event::Affinity(Change::Resync(c.affinities.into_iter().collect())));
+        self.event(Event::Filter(Change::Resync(c.filters.into_iter().collect())));
         self.event(Event::Peer(Change::Resync(c.peers.into_iter().collect())));
         self.event(Event::Node(Change::Resync(c.nodes.into_iter().collect())));
         self.event(Event::Rib(RibEvent::Resync));
@@ -166,6 +168,7 @@ impl World {
         self.event(Event::Node(Change::Resync(c.nodes.into_iter().collect())));
         self.event(Event::Pool(Change::Resync(c.pools.into_iter().collect())));
         self.event(Event::Affinity(Change::Resync(c.affinities.into_iter().collect())));
+        self.event(Event::Filter(Change::Resync(c.filters.into_iter().collect())));
         self.event(Event::Peer(Change::Resync(c.peers.into_iter().collect())));
         self.event(Event::BgpConfig(Change::Resync(c.configs.into_iter().collect())));
         self.event(Event::Rib(RibEvent::Replayed));

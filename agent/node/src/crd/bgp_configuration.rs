@@ -1,11 +1,15 @@
 //! `BGPConfiguration`: settings of the whole cluster (`default`) or of one node (`node.<name>`).
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use agent_core::model::{AnyCommunity, RoutePriority};
 use ipnet::IpNet;
 
-use super::value::{SecretKey, as_number, non_empty, prefix, secret_key};
-use crate::yaml::{Item, Mistake};
+use super::value::{
+    SecretKey, as_number, community, non_empty, parse_community, prefix, route_priority, secret_key,
+};
+use crate::yaml::{Fields, Item, Mistake};
 
 /// The spec of a BGPConfiguration. `None` is "unset", whose meaning depends on the field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,9 +28,26 @@ pub(crate) struct BgpConfiguration {
     pub(crate) mesh_max_restart_time: Option<Duration>,
     /// `bindMode: NodeIP`: listen on the node's BGP addresses only.
     pub(crate) bind_node_ip: bool,
-    /// `serviceClusterIPs`, `serviceExternalIPs`, `serviceLoadBalancerIPs`.
-    pub(crate) service_prefixes: Vec<IpNet>,
+    /// `serviceClusterIPs`.
+    pub(crate) service_cluster_ips: Vec<IpNet>,
+    /// `serviceExternalIPs`.
+    pub(crate) service_external_ips: Vec<IpNet>,
+    /// `serviceLoadBalancerIPs`.
+    pub(crate) service_load_balancer_ips: Vec<IpNet>,
+    /// `serviceLoadBalancerAggregation: Disabled`.
+    pub(crate) single_load_balancers: bool,
+    /// `prefixAdvertisements`, the names of `communities` resolved; unset where the field is absent.
+    pub(crate) prefix_advertisements: Option<Vec<(IpNet, Vec<AnyCommunity>)>>,
+    /// `programClusterRoutes`, by its place in [`PROGRAM`].
+    pub(crate) program_cluster_routes: Option<usize>,
+    /// `ipv4NormalRoutePriority`.
+    pub(crate) ipv4_normal_priority: Option<RoutePriority>,
+    /// `ipv6NormalRoutePriority`.
+    pub(crate) ipv6_normal_priority: Option<RoutePriority>,
 }
+
+/// The words of `programClusterRoutes`. Another one counts as the last, with a warning.
+pub(crate) const PROGRAM: &[&str] = &["Enabled", "Disabled", "EnabledIPIPOnly", "EnabledNoEncapOnly"];
 
 const LOG_LEVELS: &[&str] = &["Trace", "Debug", "Info", "Warning", "Error", "Fatal"];
 
@@ -59,63 +80,76 @@ impl BgpConfiguration {
         }
         config.bind_node_ip =
             fields.take("bindMode").and_then(|item| item.word(&["None", "NodeIP"])) == Some(1);
-        for key in ["serviceLoadBalancerIPs", "serviceExternalIPs", "serviceClusterIPs"] {
+        let mut ranges = |key| {
+            let mut ranges = Vec::new();
             for block in fields.take(key).map(|item| item.list()).unwrap_or_default() {
                 let Some(mut block) = block.fields() else { continue };
-                config.service_prefixes.extend(block.take("cidr").and_then(|cidr| prefix(&cidr)));
+                ranges.extend(block.take("cidr").and_then(|cidr| prefix(&cidr)));
                 block.finish();
             }
-        }
-        if let Some(item) = fields.take("serviceLoadBalancerAggregation") {
-            item.word(&["Enabled", "Disabled"]);
-        }
-        communities(&mut fields);
+            ranges
+        };
+        config.service_load_balancer_ips = ranges("serviceLoadBalancerIPs");
+        config.service_external_ips = ranges("serviceExternalIPs");
+        config.service_cluster_ips = ranges("serviceClusterIPs");
+        let aggregation = fields.take("serviceLoadBalancerAggregation");
+        config.single_load_balancers =
+            aggregation.and_then(|item| item.word(&["Enabled", "Disabled"])) == Some(1);
+        config.prefix_advertisements = prefix_advertisements(&mut fields);
+        config.program_cluster_routes = fields.take("programClusterRoutes").and_then(|item| {
+            let place = PROGRAM.iter().position(|word| item.text() == Some(*word));
+            if place.is_none() {
+                item.flaw(Mistake::Doubtful {
+                    effect: "is no word known here; it counts as EnabledNoEncapOnly",
+                });
+            }
+            place
+        });
+        let mut priority = |key| fields.take(key).and_then(|item| route_priority(&item));
+        config.ipv4_normal_priority = priority("ipv4NormalRoutePriority");
+        config.ipv6_normal_priority = priority("ipv6NormalRoutePriority");
         if let Some(item) = fields.take("ignoredInterfaces") {
             for name in item.list() {
                 non_empty(&name);
             }
         }
-        fields.ignore(&[
-            "localWorkloadPeeringIPV4",
-            "localWorkloadPeeringIPV6",
-            "programClusterRoutes",
-            "ipv4NormalRoutePriority",
-            "ipv6NormalRoutePriority",
-        ]);
+        fields.ignore(&["localWorkloadPeeringIPV4", "localWorkloadPeeringIPV6"]);
         fields.finish();
         Some(config)
     }
 }
 
-/// `communities` and `prefixAdvertisements`: their shape only, as nothing is tagged with them yet.
-fn communities(fields: &mut crate::yaml::Fields<'_>) {
+/// `prefixAdvertisements`, with the names of `communities` resolved. A name that is not there adds nothing.
+fn prefix_advertisements(fields: &mut Fields<'_>) -> Option<Vec<(IpNet, Vec<AnyCommunity>)>> {
+    let mut names = BTreeMap::new();
     for item in fields.take("communities").map(|item| item.list()).unwrap_or_default() {
-        let Some(mut community) = item.fields() else { continue };
-        community.need("name");
-        if let Some(value) = community.need("value") {
-            value.parse_with("a community such as 64512:100 or 64512:1:2", |text| {
-                let limit = match text.matches(':').count() {
-                    1 => u32::from(u16::MAX),
-                    2 => u32::MAX,
-                    _ => return None,
-                };
-                text.split(':').all(|part| part.parse::<u32>().is_ok_and(|part| part <= limit)).then_some(())
-            });
+        let Some(mut entry) = item.fields() else { continue };
+        let name = entry.need("name").and_then(|name| non_empty(&name));
+        let value = entry.need("value").and_then(|value| community(&value));
+        entry.finish();
+        if let (Some(name), Some(value)) = (name, value) {
+            names.entry(name).or_insert(value);
         }
-        community.finish();
     }
-    for item in fields.take("prefixAdvertisements").map(|item| item.list()).unwrap_or_default() {
-        let Some(mut advertisement) = item.fields() else { continue };
-        if let Some(cidr) = advertisement.need("cidr") {
-            prefix(&cidr);
-        }
-        if let Some(names) = advertisement.take("communities") {
-            for name in names.list() {
-                non_empty(&name);
+    let mut advertisements = Vec::new();
+    for item in fields.take("prefixAdvertisements")?.list() {
+        let Some(mut entry) = item.fields() else { continue };
+        // Without one it says nothing, and nothing forbids that.
+        let cidr = entry.take("cidr").and_then(|cidr| prefix(&cidr));
+        let mut communities = Vec::new();
+        for value in entry.take("communities").map(|item| item.list()).unwrap_or_default() {
+            let Some(text) = value.text() else { continue };
+            match names.get(text).copied().or_else(|| parse_community(text)) {
+                Some(community) => communities.push(community),
+                None => value.flaw(Mistake::Doubtful {
+                    effect: "is neither a community nor a name in spec.communities, so it adds nothing",
+                }),
             }
         }
-        advertisement.finish();
+        entry.finish();
+        advertisements.extend(cidr.map(|cidr| (cidr, communities)));
     }
+    Some(advertisements)
 }
 
 #[cfg(test)]
@@ -123,6 +157,7 @@ mod tests {
     use super::super::object::tests::{one, problems};
     use super::super::{Object, ObjectName};
     use super::*;
+    use bgp_core::{Community, LargeCommunity};
 
     #[test]
     fn every_field_is_read_or_known() {
@@ -143,7 +178,7 @@ spec:
   serviceLoadBalancerIPs: []
   serviceLoadBalancerAggregation: Disabled
   communities: [{name: c, value: \"64512:1\"}]
-  prefixAdvertisements: [{cidr: 10.0.0.0/8, communities: [c]}]
+  prefixAdvertisements: [{cidr: 10.0.0.0/8, communities: [c, \"1:2:3\"]}, {communities: [c]}]
   ignoredInterfaces: [\"docker*\"]
   localWorkloadPeeringIPV4: 169.254.1.1
   programClusterRoutes: Enabled
@@ -160,7 +195,20 @@ spec:
             mesh_password: Some(SecretKey { name: "bgp".into(), key: "mesh".into() }),
             mesh_max_restart_time: Some(Duration::from_secs(120)),
             bind_node_ip: true,
-            service_prefixes: vec!["203.0.113.0/24".parse().unwrap(), "10.96.0.0/12".parse().unwrap()],
+            service_cluster_ips: vec!["10.96.0.0/12".parse().unwrap()],
+            service_external_ips: vec!["203.0.113.0/24".parse().unwrap()],
+            service_load_balancer_ips: Vec::new(),
+            single_load_balancers: true,
+            prefix_advertisements: Some(vec![(
+                "10.0.0.0/8".parse().unwrap(),
+                vec![
+                    AnyCommunity::Standard(Community::new(64512, 1)),
+                    AnyCommunity::Large(LargeCommunity::new(1, 2, 3)),
+                ],
+            )]),
+            program_cluster_routes: Some(0),
+            ipv4_normal_priority: RoutePriority::new(1024),
+            ipv6_normal_priority: None,
         };
         assert_eq!(config, expected);
     }
@@ -176,6 +224,18 @@ spec:
             (
                 "  communities: [{name: a, value: \"70000:1\"}]\n",
                 "line 5: spec.communities[0].value: must be a community such as 64512:100 or 64512:1:2, not \"70000:1\"",
+            ),
+            (
+                "  prefixAdvertisements: [{cidr: 10.0.0.0/8, communities: [who]}]\n",
+                "line 5: spec.prefixAdvertisements[0].communities[0]: is neither a community nor a name in spec.communities, so it adds nothing",
+            ),
+            (
+                "  ipv4NormalRoutePriority: 0\n",
+                "line 5: spec.ipv4NormalRoutePriority: must be a priority, 1 to 2147483646, not \"0\"",
+            ),
+            (
+                "  programClusterRoutes: Perhaps\n",
+                "line 5: spec.programClusterRoutes: is no word known here; it counts as EnabledNoEncapOnly",
             ),
             (
                 "  nodeToNodeMeshEnabled: false\n  nodeMeshMaxRestartTime: 5s\n",

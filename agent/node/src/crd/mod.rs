@@ -7,6 +7,7 @@
 //! Kinds of Calico are accepted from both layouts, `crd.projectcalico.org/v1` and `projectcalico.org/v3`.
 
 mod bgp_configuration;
+mod bgp_filter;
 mod bgp_peer;
 mod block_affinity;
 mod ip_pool;
@@ -14,7 +15,8 @@ mod node;
 mod object;
 mod value;
 
-pub(crate) use bgp_configuration::BgpConfiguration;
+pub(crate) use bgp_configuration::{BgpConfiguration, PROGRAM};
+pub(crate) use bgp_filter::rule_of;
 pub(crate) use bgp_peer::{BgpPeer, NextHopMode};
 pub(crate) use block_affinity::{AffinityState, BlockAffinity};
 pub(crate) use ip_pool::{EncapMode, IpPool};

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use super::{BgpConfiguration, BgpPeer, BlockAffinity, IpPool, Node};
+use agent_core::model::Filter;
+
+use super::{BgpConfiguration, BgpPeer, BlockAffinity, IpPool, Node, bgp_filter};
 use crate::yaml::{Flaw, Flaws, Item, Line, Mistake, Tree, nearest};
 
 /// The kinds that the agent reads.
@@ -12,6 +14,8 @@ pub(crate) enum Kind {
     Node,
     /// `BGPConfiguration`.
     BgpConfiguration,
+    /// `BGPFilter`.
+    BgpFilter,
     /// `BGPPeer`.
     BgpPeer,
     /// `IPPool`.
@@ -25,7 +29,6 @@ const CALICO: &[&str] = &["crd.projectcalico.org/v1", "projectcalico.org/v3"];
 
 /// Kinds that belong in a folder of manifests for Calico and that this release takes no notice of.
 const UNREAD: &[&str] = &[
-    "BGPFilter",
     "CalicoNodeStatus",
     "EndpointSlice",
     "FelixConfiguration",
@@ -41,14 +44,21 @@ const UNREAD: &[&str] = &[
 
 impl Kind {
     /// All of them, in the order in which a first list is told.
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Node, Self::BgpConfiguration, Self::BgpPeer, Self::IpPool, Self::BlockAffinity];
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Node,
+        Self::BgpConfiguration,
+        Self::BgpFilter,
+        Self::BgpPeer,
+        Self::IpPool,
+        Self::BlockAffinity,
+    ];
 
     /// The name in `kind:`.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Node => "Node",
             Self::BgpConfiguration => "BGPConfiguration",
+            Self::BgpFilter => "BGPFilter",
             Self::BgpPeer => "BGPPeer",
             Self::IpPool => "IPPool",
             Self::BlockAffinity => "BlockAffinity",
@@ -58,7 +68,9 @@ impl Kind {
     fn groups(self) -> &'static [&'static str] {
         match self {
             Self::Node => &["v1", "projectcalico.org/v3"],
-            Self::BgpConfiguration | Self::BgpPeer | Self::IpPool | Self::BlockAffinity => CALICO,
+            Self::BgpConfiguration | Self::BgpFilter | Self::BgpPeer | Self::IpPool | Self::BlockAffinity => {
+                CALICO
+            }
         }
     }
 }
@@ -98,6 +110,8 @@ pub(crate) enum Object {
     Node(Node),
     /// `BGPConfiguration`.
     BgpConfiguration(BgpConfiguration),
+    /// `BGPFilter`.
+    BgpFilter(Filter),
     /// `BGPPeer`.
     BgpPeer(BgpPeer),
     /// `IPPool`.
@@ -115,6 +129,9 @@ pub(crate) struct Decoded {
     pub(crate) line: Line,
     /// Its content where it has no mistake but warnings.
     pub(crate) object: Option<Object>,
+    /// Where it has one: what the rest of it says, if a part can stand without the others. Better than nothing, and worse
+    /// than a version that was whole.
+    pub(crate) rest: Option<Object>,
     /// Everything that is wrong with it.
     pub(crate) flaws: Vec<Flaw>,
 }
@@ -129,7 +146,13 @@ pub(crate) fn decode(document: &Tree) -> Vec<Decoded> {
 fn decode_into(tree: &Tree, found: &mut Vec<Decoded>, depth: usize) {
     let flaws = Flaws::default();
     let root = Item::root(tree, &flaws);
-    let broken = |flaws: Flaws| Decoded { id: None, line: tree.line, object: None, flaws: flaws.into_vec() };
+    let broken = |flaws: Flaws| Decoded {
+        id: None,
+        line: tree.line,
+        object: None,
+        rest: None,
+        flaws: flaws.into_vec(),
+    };
     let Some(mut fields) = root.fields() else { return found.push(broken(flaws)) };
     let version = fields.need("apiVersion").and_then(|item| item.text());
     let kind_item = fields.need("kind");
@@ -195,15 +218,19 @@ fn decode_into(tree: &Tree, found: &mut Vec<Decoded>, depth: usize) {
                 }
                 BgpConfiguration::decode(spec).map(Object::BgpConfiguration)
             }
+            Kind::BgpFilter => bgp_filter::decode(spec).map(Object::BgpFilter),
             Kind::BgpPeer => BgpPeer::decode(spec).map(Object::BgpPeer),
             Kind::IpPool => IpPool::decode(spec).map(Object::IpPool),
             Kind::BlockAffinity => BlockAffinity::decode(spec).map(Object::BlockAffinity),
         }
     });
     fields.finish();
-    let object = object.filter(|_| flaws.count() == 0);
+    let whole = flaws.count() == 0;
+    // A rule of a filter is a whole thing by itself.
+    let rest = object.clone().filter(|_| !whole && kind == Kind::BgpFilter);
+    let object = object.filter(|_| whole);
     let id = name.map(|name| (kind, ObjectName::cluster(name)));
-    found.push(Decoded { id, line: tree.line, object, flaws: flaws.into_vec() });
+    found.push(Decoded { id, line: tree.line, object, rest, flaws: flaws.into_vec() });
 }
 
 #[cfg(test)]

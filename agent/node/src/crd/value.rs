@@ -2,6 +2,8 @@
 
 use std::net::Ipv4Addr;
 
+use agent_core::model::{AnyCommunity, RoutePriority};
+use bgp_core::{Community, LargeCommunity};
 use ipnet::IpNet;
 
 use crate::yaml::{Item, Mistake};
@@ -50,6 +52,32 @@ pub(crate) fn prefix(item: &Item<'_>) -> Option<IpNet> {
 /// A router identifier in dotted quad.
 pub(crate) fn dotted_quad(item: &Item<'_>) -> Option<Ipv4Addr> {
     item.parse("a dotted quad such as 192.0.2.1")
+}
+
+/// A standard or a large community; the number of colons says which. Digits only, without leading zeros.
+pub(crate) fn community(item: &Item<'_>) -> Option<AnyCommunity> {
+    item.parse_with("a community such as 64512:100 or 64512:1:2", parse_community)
+}
+
+/// Parse a standard or a large community.
+pub(crate) fn parse_community(text: &str) -> Option<AnyCommunity> {
+    let plain = |part: &str| (part == "0" || !part.starts_with('0')).then(|| digits(part)).flatten();
+    let mut parts = text.split(':').map(plain);
+    match (parts.next(), parts.next(), parts.next(), parts.next()) {
+        (Some(high), Some(low), None, None) => {
+            let (high, low) = (u16::try_from(high?).ok()?, u16::try_from(low?).ok()?);
+            Some(AnyCommunity::Standard(Community::new(high, low)))
+        }
+        (Some(global), Some(one), Some(two), None) => {
+            Some(AnyCommunity::Large(LargeCommunity::new(global?, one?, two?)))
+        }
+        _ => None,
+    }
+}
+
+/// The priority of a route.
+pub(crate) fn route_priority(item: &Item<'_>) -> Option<RoutePriority> {
+    item.parse_with("a priority, 1 to 2147483646", |text| RoutePriority::new(text.parse().ok()?))
 }
 
 /// A selector expression; its grammar is checked where it is used. Empty counts as absent.

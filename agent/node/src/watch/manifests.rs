@@ -3,7 +3,8 @@
 //!
 //! Pure: files come in as text, changes come out. The rules:
 //! * a file that doesn't parse counts with its last content that did;
-//! * an object with a mistake counts with its last version that had none;
+//! * an object with a mistake counts with its last version that had none; a filter that had none before counts without the
+//!   rules that are mistaken;
 //! * a file with a document that can't be told keeps the objects it held, as the document may be one of them;
 //! * of two objects with one name the first counts, in the order of file names and lines.
 
@@ -29,6 +30,8 @@ type Conditions = BTreeMap<Arc<str>, Vec<Condition>>;
 pub(crate) struct Manifests {
     files: BTreeMap<Arc<str>, File>,
     in_force: Objects,
+    /// Those of them that count without their mistaken part.
+    partial: BTreeSet<Id>,
     conditions: Conditions,
     listed: bool,
 }
@@ -48,6 +51,8 @@ struct Place {
     id: Option<Id>,
     line: Line,
     object: Option<Arc<Object>>,
+    /// What counts of a mistaken object that was never whole.
+    rest: Option<Arc<Object>>,
     flaws: Vec<Flaw>,
 }
 
@@ -111,7 +116,7 @@ impl Manifests {
 
     /// What is to be told since the last call. The first call tells complete lists of every kind.
     pub(crate) fn settle(&mut self) -> Vec<SourceChange> {
-        let (in_force, conditions) = self.judge();
+        let (in_force, partial, conditions) = self.judge();
         let mut changes = Vec::new();
         if self.listed {
             for (id, object) in &in_force {
@@ -139,12 +144,14 @@ impl Manifests {
             changes.push(SourceChange::Faults(Change::Delete(Arc::clone(file))));
         }
         self.in_force = in_force;
+        self.partial = partial;
         self.conditions = conditions;
         changes
     }
 
-    fn judge(&self) -> (Objects, Conditions) {
+    fn judge(&self) -> (Objects, BTreeSet<Id>, Conditions) {
         let mut in_force = Objects::new();
+        let mut partial = BTreeSet::new();
         let mut owners: BTreeMap<&Id, (&Arc<str>, Line)> = BTreeMap::new();
         let mut conditions = Conditions::new();
         for (name, file) in &self.files {
@@ -168,14 +175,19 @@ impl Manifests {
                     continue;
                 }
                 owners.insert(id, (name, place.line));
-                let version = place.object.as_ref().or_else(|| self.in_force.get(id));
+                let good = self.in_force.get(id).filter(|_| !self.partial.contains(id));
+                let version = place.object.as_ref().or(good).or(place.rest.as_ref());
                 if let Some(version) = version {
                     in_force.insert(id.clone(), Arc::clone(version));
                 }
-                let remedy = match (&place.object, version) {
-                    (Some(_), _) => "",
-                    (None, Some(_)) => "its last good version stays in force",
-                    (None, None) => "it has no effect until this is put right",
+                let remedy = match (&place.object, good, &place.rest) {
+                    (Some(_), ..) => "",
+                    (None, Some(_), _) => "its last good version stays in force",
+                    (None, None, Some(_)) => {
+                        partial.insert(id.clone());
+                        "without it the rest counts"
+                    }
+                    (None, None, None) => "it has no effect until this is put right",
                 };
                 place.report(name, remedy, &mut found);
             }
@@ -187,16 +199,19 @@ impl Manifests {
         for id in self.files.values().flat_map(|file| &file.held) {
             if let (false, Some(version)) = (in_force.contains_key(id), self.in_force.get(id)) {
                 in_force.insert(id.clone(), Arc::clone(version));
+                if self.partial.contains(id) {
+                    partial.insert(id.clone());
+                }
             }
         }
-        (in_force, conditions)
+        (in_force, partial, conditions)
     }
 }
 
 impl From<crd::Decoded> for Place {
     fn from(decoded: crd::Decoded) -> Self {
-        let object = decoded.object.map(Arc::new);
-        Self { id: decoded.id, line: decoded.line, object, flaws: decoded.flaws }
+        let (object, rest) = (decoded.object.map(Arc::new), decoded.rest.map(Arc::new));
+        Self { id: decoded.id, line: decoded.line, object, rest, flaws: decoded.flaws }
     }
 }
 
@@ -210,6 +225,12 @@ impl Place {
             let (severity, remedy) =
                 if flaw.mistake.is_warning() { (Severity::Warning, "") } else { (Severity::Error, remedy) };
             let reason = flaw.mistake.to_string();
+            let rule = if remedy.is_empty() || object.kind != Kind::BgpFilter.name() {
+                None
+            } else {
+                crd::rule_of(&flaw.field).map(|rule| format!("{rule}: {remedy}"))
+            };
+            let remedy = rule.as_deref().unwrap_or(remedy);
             found.push(condition(object.clone(), &flaw.field, &reason, remedy, severity, file, flaw.line.0));
         }
     }

@@ -3,7 +3,7 @@
 use agent_core::event::{Change, Event};
 
 use super::source::SourceChange;
-use super::{affinity, bgp_config, bgp_peer, node, pool};
+use super::{affinity, bgp_config, bgp_filter, bgp_peer, node, pool};
 use crate::crd::{Kind, Object, ObjectName};
 
 /// The event for a piece of news; `None` for an object whose name means nothing.
@@ -16,6 +16,9 @@ pub(crate) fn event(change: SourceChange) -> Option<Event> {
             Object::BgpConfiguration(value) => {
                 bgp_config::event(Change::Upsert(bgp_config::key(&name)?, bgp_config::value(value)))
             }
+            Object::BgpFilter(value) => {
+                bgp_filter::event(Change::Upsert(bgp_filter::key(&name), bgp_filter::value(value)))
+            }
             Object::BgpPeer(value) => {
                 bgp_peer::event(Change::Upsert(bgp_peer::key(&name), bgp_peer::value(value)))
             }
@@ -27,6 +30,7 @@ pub(crate) fn event(change: SourceChange) -> Option<Event> {
         SourceChange::Gone(kind, name) => match kind {
             Kind::Node => node::event(Change::Delete(node::key(&name))),
             Kind::BgpConfiguration => bgp_config::event(Change::Delete(bgp_config::key(&name)?)),
+            Kind::BgpFilter => bgp_filter::event(Change::Delete(bgp_filter::key(&name))),
             Kind::BgpPeer => bgp_peer::event(Change::Delete(bgp_peer::key(&name))),
             Kind::IpPool => pool::event(Change::Delete(pool::key(&name))),
             Kind::BlockAffinity => affinity::event(Change::Delete(affinity::key(&name))),
@@ -56,6 +60,11 @@ fn listed(kind: Kind, objects: &[(ObjectName, std::sync::Arc<Object>)]) -> Event
             BgpConfiguration,
             |name, value| Some((bgp_config::key(name)?, bgp_config::value(value))),
             bgp_config::event
+        ),
+        Kind::BgpFilter => resync!(
+            BgpFilter,
+            |name, value| Some((bgp_filter::key(name), bgp_filter::value(value))),
+            bgp_filter::event
         ),
         Kind::BgpPeer => {
             resync!(

@@ -102,6 +102,11 @@ pub(crate) enum Mistake {
         /// As it is read.
         masked: IpNet,
     },
+    /// What is said has an effect that nobody is likely to want; a warning.
+    Doubtful {
+        /// The effect.
+        effect: &'static str,
+    },
     /// Something that this release knows and makes no use of; a warning.
     Unused,
     /// A field that this release knows and can't serve yet.
@@ -114,7 +119,7 @@ pub(crate) enum Mistake {
 impl Mistake {
     /// Whether the value can be used all the same.
     pub(crate) fn is_warning(&self) -> bool {
-        matches!(self, Self::HostBits { .. } | Self::Unused | Self::NoPolicy { .. })
+        matches!(self, Self::HostBits { .. } | Self::Unused | Self::NoPolicy { .. } | Self::Doubtful { .. })
     }
 }
 
@@ -165,6 +170,7 @@ impl fmt::Display for Mistake {
             Self::Syntax { reason } | Self::Refused { reason } => f.write_str(reason),
             Self::File { path, reason } => write!(f, "\"{}\": {reason}", Shown(path)),
             Self::HostBits { masked } => write!(f, "has host bits set; read as {masked}"),
+            Self::Doubtful { effect } => f.write_str(effect),
             Self::Unused => f.write_str("is not used by this release"),
             Self::Unsupported { remedy } => write!(f, "is not supported by this release; {remedy}"),
         }
@@ -259,6 +265,11 @@ impl<'a> Item<'a> {
     /// Its path, as in [`Flaw::field`].
     pub(crate) fn path(&self) -> &str {
         &self.path
+    }
+
+    /// How many mistakes there are so far in everything that is being read, warnings aside.
+    pub(crate) fn mistakes(&self) -> usize {
+        self.flaws.count()
     }
 
     /// Note a mistake about this value.

@@ -20,6 +20,10 @@ fn words(changes: &[SourceChange]) -> Vec<String> {
             }
             SourceChange::Put(name, object) => match &**object {
                 Object::IpPool(pool) => words.push(format!("put {name} {}", pool.cidr)),
+                Object::BgpFilter(filter) => {
+                    let rules: Vec<_> = filter.import_v4.iter().map(|rule| rule.number.to_string()).collect();
+                    words.push(format!("put {name} importV4 rules {}", rules.join(" ")));
+                }
                 other => words.push(format!("put {name} {other:?}")),
             },
             SourceChange::Gone(kind, name) => words.push(format!("gone {kind} {name}")),
@@ -66,6 +70,7 @@ fn the_first_settling_lists_every_kind() {
         [
             "list Node []",
             "list BGPConfiguration []",
+            "list BGPFilter []",
             "list BGPPeer []",
             "list IPPool [one two]",
             "list BlockAffinity []"
@@ -188,6 +193,7 @@ fn the_examples_are_whole() {
         [
             "list Node [node-a node-b]",
             "list BGPConfiguration [default]",
+            "list BGPFilter []",
             "list BGPPeer [top-of-rack-v4 top-of-rack-v6]",
             "list IPPool [plain plain-v6 tunnelled]",
             "list BlockAffinity [node-a-10-244-1-0-26 node-a-10-245-1-0-26 node-a-fd00-10-244-1---122]",
@@ -198,4 +204,47 @@ fn the_examples_are_whole() {
     let text = std::fs::read_to_string(format!("{folder}/speaker.yaml")).unwrap();
     let speaker = crate::speaker_file::SpeakerFile::parse(&text).unwrap();
     assert_eq!((speaker.refused, speaker.peers.len()), (vec![], 2));
+}
+
+/// A filter of these rules on import.
+fn filter(rules: &[&str]) -> String {
+    let rules: String = rules.iter().map(|rule| format!("  - {{{rule}}}\n")).collect();
+    format!(
+        "---\napiVersion: projectcalico.org/v3\nkind: BGPFilter\nmetadata: {{name: f}}\nspec:\n  importV4:\n{rules}"
+    )
+}
+
+const WRONG: &str = "cidr: 10.0.0.0/8, action: Reject";
+const RIGHT: &str = "cidr: 10.0.0.0/8, matchOperator: In, action: Reject";
+
+#[test]
+fn a_filter_with_a_mistaken_rule_counts_with_its_last_good_version() {
+    let mut files = Fixture::new(&[("f.yaml", &filter(&["action: Accept", RIGHT]))]);
+    assert_eq!(
+        files.put("f.yaml", &filter(&[RIGHT, WRONG, "action: Accept"])),
+        [
+            "fault f.yaml: f.yaml:8: BGPFilter f spec.importV4[1]: cidr needs matchOperator: Equal, NotEqual, In or NotIn \
+             (importV4 rule 2: its last good version stays in force)"
+        ]
+    );
+    assert_eq!(
+        files.put("f.yaml", &filter(&[RIGHT])),
+        ["put f importV4 rules 1", "clear f.yaml"],
+        "and with its own content when that is right"
+    );
+}
+
+#[test]
+fn a_filter_that_was_never_whole_counts_without_its_mistaken_rules() {
+    let mut files = Fixture::new(&[]);
+    let told = files.put("f.yaml", &filter(&[RIGHT, WRONG, "action: Accept"]));
+    assert_eq!(told[0], "put f importV4 rules 1 3");
+    assert!(told[1].ends_with("(importV4 rule 2: without it the rest counts)"), "{told:?}");
+    // What was never whole is no version to stay with.
+    let told = files.put("f.yaml", &filter(&[WRONG, "action: Accept"]));
+    assert_eq!(told[0], "put f importV4 rules 2");
+    files.put("f.yaml", &filter(&["action: Accept"]));
+    let told = files.put("f.yaml", &filter(&[WRONG, RIGHT]));
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].ends_with("(importV4 rule 1: its last good version stays in force)"), "{told:?}");
 }
