@@ -4,7 +4,7 @@
 //! [`update::UpdateView`], borrowed from the received bytes and checked when it is built, so that its
 //! accessors cannot fail. Path attributes are decoded in one pass ([`attr::decode`]) into the *canonical
 //! form*, the one encoding in which the rest of the speaker keeps, compares and sends attribute sets.
-//! [`pack`] writes UPDATEs.
+//! [`pack`] writes UPDATEs. [`mrt`] reads and writes recorded tables, and reads recorded messages.
 //!
 //! Every fault carries its consequence ([`error`]): the parser that sees it decides between session reset,
 //! treat-as-withdraw and attribute discard (RFC 7606), and nobody decides again.
@@ -25,6 +25,7 @@ pub mod error;
 pub mod family;
 pub mod frame;
 pub mod message;
+pub mod mrt;
 pub mod negotiated;
 pub mod nlri;
 pub mod notification;

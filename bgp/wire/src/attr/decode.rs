@@ -2,8 +2,7 @@
 //! RFC 7606).
 
 use super::{
-    Aggregator, AttrFacts, AttrFlags, AttrIter, Canonical, Class, NextHop, RawAttr, as_path, code, row,
-    unknown,
+    Aggregator, AttrFacts, AttrFlags, Canonical, Class, NextHop, RawAttr, as_path, code, row, unknown,
 };
 use crate::{
     asn::Asn,
@@ -64,10 +63,13 @@ pub struct Decoded {
 ///
 /// # Errors
 /// An attribute that claims to be well-known and is not (3/2).
-pub fn decode(attrs: AttrIter<'_>, ctx: DecodeCtx) -> Result<Decoded, WireError> {
+pub fn decode<'a>(
+    attrs: impl IntoIterator<Item = RawAttr<'a>>,
+    ctx: DecodeCtx,
+) -> Result<Decoded, WireError> {
     let mut decoded = Decoded::default();
     let mut seen = Seen::default();
-    let mut kept: Vec<RawAttr<'_>> = Vec::with_capacity(16);
+    let mut kept: Vec<RawAttr<'a>> = Vec::with_capacity(16);
     for attr in attrs {
         if matches!(attr.code, code::MP_REACH_NLRI | code::MP_UNREACH_NLRI) {
             continue;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::notification::Notification;
+use crate::{attr::AttrIter, notification::Notification};
 
 /// From an external peer that speaks 4-octet AS numbers; nothing is mandatory, so that one attribute can
 /// stand alone.
