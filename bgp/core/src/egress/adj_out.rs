@@ -7,6 +7,7 @@
 //! The caller keeps a reference on every attribute set that stands here, so that its number cannot come to mean
 //! another set; entries only move numbers.
 
+use super::dests::Dests;
 use super::paths_out::PathsOut;
 use crate::peer_key::PeerIx;
 use crate::policy::Learned;
@@ -81,6 +82,8 @@ struct Entry {
 #[derive(Default)]
 pub(crate) struct AdjOut {
     entries: Pages<Entry, 1024>,
+    /// Where there is an entry, for whoever needs to know what was announced at some time.
+    announced: Dests,
     /// The entries of a group that is told several paths.
     paths: PathsOut,
     counts: Counts,
@@ -144,6 +147,11 @@ impl AdjOut {
             Some(told) => Entry { attr: Some(told.attr), origin: told.origin },
             None => Entry::default(),
         };
+        match (before.attr, told) {
+            (None, Some(_)) => self.announced.insert(dest),
+            (Some(_), None) => self.announced.remove(dest),
+            (Some(_), Some(_)) | (None, None) => {}
+        }
         self.counts.replace(before.attr.map(|_| before.origin), told.map(|told| told.origin));
     }
 
@@ -194,6 +202,11 @@ impl AdjOut {
         if self.paths.is_untidy(position) {
             self.paths.tidy(position);
         }
+    }
+
+    /// The destinations that are announced, to everyone but where they came from; of a group that is told one path.
+    pub(super) fn announced(&self) -> &Dests {
+        &self.announced
     }
 
     /// Every path that a member may believe in, by destination.

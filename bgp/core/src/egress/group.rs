@@ -27,9 +27,10 @@ use super::field::ExportKey;
 use super::queue::Queue;
 use super::quota::Quota;
 use super::ring::Ring;
+use super::walk::Had;
 use crate::command::Policy;
 use crate::peer_key::{PeerIx, PeerKey};
-use crate::rib::{CursorId, DestId, SourceId};
+use crate::rib::{CursorId, DestId};
 
 /// Every input of the export path beside the route itself. Peers of equal keys share a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,8 +109,8 @@ pub(super) struct Member {
     pub(super) at: At,
     /// Chunks of its own, to be read before those of the ring.
     pub(super) own: VecDeque<(Bytes, u32)>,
-    /// While it walks, coming from another group: paths that it may have been told of there, by destination (RFC 7911).
-    pub(super) had: Vec<(DestId, SourceId)>,
+    /// While it walks.
+    pub(super) had: Had,
     refresh: Option<Refresh>,
     /// It was told that everything is said again, and waits to hear that this is over (RFC 7313).
     repeating: bool,
@@ -128,11 +129,11 @@ pub(crate) enum Refresh {
 
 impl Member {
     /// One that stands there, and that nothing else is known of.
-    const fn at(at: At) -> Self {
+    fn at(at: At) -> Self {
         Self {
             at,
             own: VecDeque::new(),
-            had: Vec::new(),
+            had: Had::default(),
             refresh: None,
             repeating: false,
             end_of_rib_owed: false,
@@ -166,8 +167,6 @@ pub(super) struct Walk {
     pub(super) cursor: CursorId,
     /// The next destination of a pass over all of them; absent when the pass is over.
     pub(super) next: Option<usize>,
-    /// The member may have been told of routes that are not announced any more: the pass takes them back.
-    pub(super) withdraw: bool,
 }
 
 /// What a peer takes along from one group to another.
@@ -175,8 +174,7 @@ pub(super) struct Walk {
 pub(crate) struct Moved {
     /// Everything before this place of the change log has been told or need not be.
     cursor: CursorId,
-    /// Paths that it may have been told of, where it takes several (RFC 7911).
-    had: Vec<(DestId, SourceId)>,
+    had: Had,
     end_of_rib_owed: bool,
     refresh: Option<Refresh>,
     repeating: bool,
@@ -246,20 +244,20 @@ impl Group {
     /// Adds a peer that has been told nothing yet.
     pub(crate) fn join<K: ExportKey>(&mut self, peer: PeerIx, cx: &mut Cx<'_, K>) {
         // Whoever is there before anything has been told reads everything from the ring.
-        let at = if self.ring.end() == 0 && self.told.is_empty() {
+        let (at, had) = if self.ring.end() == 0 && self.told.is_empty() {
             self.in_ring += 1;
-            At::Ring(0)
+            (At::Ring(0), Had::default())
         } else {
             let cursor = cx.table.fork_cursor(self.head);
-            At::Walk(Walk { cursor, next: Some(0), withdraw: false })
+            (At::Walk(Walk { cursor, next: Some(0) }), Had::nothing())
         };
-        self.insert(peer, Member { end_of_rib_owed: true, ..Member::at(at) });
+        self.insert(peer, Member { had, end_of_rib_owed: true, ..Member::at(at) });
     }
 
     /// Adds a peer that comes from another group: it is told what this group announces and takes back everything else.
     pub(crate) fn move_in(&mut self, peer: PeerIx, moved: Moved) {
         let Moved { cursor, had, end_of_rib_owed, refresh, repeating } = moved;
-        let walk = Walk { cursor, next: Some(0), withdraw: true };
+        let walk = Walk { cursor, next: Some(0) };
         self.insert(peer, Member { had, end_of_rib_owed, refresh, repeating, ..Member::at(At::Walk(walk)) });
     }
 
@@ -276,13 +274,8 @@ impl Group {
         cx: &mut Cx<'_, K>,
     ) -> Option<Moved> {
         // Before anything is forgotten for its being gone.
-        let mut had = if moving { self.told.known_paths() } else { Vec::new() };
+        let had = if moving { self.had_on_leaving(peer)? } else { Had::default() };
         let member = self.members.remove(&peer)?;
-        if moving && !member.had.is_empty() {
-            had.extend(&member.had);
-            had.sort_unstable();
-            had.dedup();
-        }
         self.idle.retain(|other| *other != peer);
         self.seen = None;
         let cursor = match member.at {
@@ -297,6 +290,31 @@ impl Group {
         let refresh = member.refresh.filter(|refresh| *refresh == Refresh::Marked);
         let Member { end_of_rib_owed, repeating, .. } = member;
         Some(Moved { cursor, had, end_of_rib_owed, refresh, repeating })
+    }
+
+    /// What a member may have been told that goes elsewhere now.
+    fn had_on_leaving(&mut self, peer: PeerIx) -> Option<Had> {
+        let mut paths = self.told.known_paths();
+        let end = self.ring.end();
+        let by_now = self.had_by_now();
+        let member = self.members.get_mut(&peer)?;
+        let mut had = match member.at {
+            At::Walk(_) => std::mem::take(&mut member.had),
+            At::Ring(position) if self.ring.has_unlogged_from(position) => Had::anything(),
+            At::Ring(position) => Had { behind: position < end, ..by_now },
+        };
+        // What it does not read any more may take something back; and the traces stay here.
+        if !member.own.is_empty() || self.key.rules.paths.is_some() {
+            had.dests = None;
+        }
+        if had.paths.is_empty() {
+            had.paths = paths;
+        } else {
+            had.paths.append(&mut paths);
+            had.paths.sort_unstable();
+            had.paths.dedup();
+        }
+        Some(had)
     }
 
     /// Ends the group. What it had told is still counted in the attribute store: see [`AdjOut::release_step`].
@@ -322,13 +340,7 @@ impl Group {
             Some(_) => Why::Everything,
         };
         self.review = Some(Review { next: 0, why });
-        // The log does not show what a review does, so whoever walks has to begin again when it is over.
-        for member in self.members.values_mut() {
-            if let At::Walk(walk) = &mut member.at {
-                walk.next = Some(0);
-                walk.withdraw = true;
-            }
-        }
+        self.walk_again();
     }
 
     /// A member asks for everything again (RFC 2918), or shall have it.
@@ -471,9 +483,11 @@ impl Group {
                 let marked = member.refresh.take() == Some(Refresh::Marked);
                 member.repeating = marked;
                 let cursor = cx.table.fork_cursor(self.head);
-                // A review that is under way may take back what the member has.
-                let withdraw = self.review.is_some();
-                member.at = At::Walk(Walk { cursor, next: Some(0), withdraw });
+                let had = self.had_by_now();
+                if let Some(member) = self.members.get_mut(&peer) {
+                    member.at = At::Walk(Walk { cursor, next: Some(0) });
+                    member.had = had;
+                }
                 self.leave_ring(at, cx);
                 if marked {
                     return Next::Marker(self.marker(RouteRefresh::BEGIN));

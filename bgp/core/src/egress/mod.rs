@@ -5,7 +5,7 @@
 //! - `export`: what changes on the way out
 //! - `field`: where in an UPDATE a family's prefixes stand
 //! - `adj_out`: what has been told; `paths_out`: the same where several paths of a destination are told (RFC 7911),
-//!   `choice`: which ones
+//!   `choice`: which ones; `dests`: a set of destinations
 //! - `queue`: pending prefixes, by attribute set
 //! - `quota`: a limit on how much a neighbour is told
 //! - `ring`: encoded chunks that members read at their own pace
@@ -19,6 +19,7 @@ mod adj_out;
 mod batch;
 mod choice;
 mod cx;
+mod dests;
 mod edit;
 mod export;
 mod field;

@@ -9,7 +9,7 @@ use bgp_wire::{PathId, UpdateWriter};
 use super::adj_out::{Origin, Told};
 use super::cx::{Cx, Scratch, write_section};
 use super::field::ExportKey;
-use super::group::{At, Group, Review, Why};
+use super::group::{Group, Review, Why};
 use crate::peer_key::PeerIx;
 
 /// How a group stands to its limit.
@@ -104,12 +104,6 @@ impl Group {
         }
         (self.quota.room, self.quota.held_back) = (false, false);
         self.review = Some(Review { next: 0, why: Why::Refill });
-        // The log does not show what a review does.
-        for member in self.members.values_mut() {
-            if let At::Walk(walk) = &mut member.at {
-                walk.next = Some(0);
-                walk.withdraw = true;
-            }
-        }
+        self.walk_again();
     }
 }

@@ -13,6 +13,7 @@ mod long_lived;
 mod prompt;
 mod property;
 mod range;
+mod receiver;
 mod restart;
 mod role;
 mod slow;
@@ -22,6 +23,7 @@ mod vpn;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bgp_wire::attr::Canonical;
@@ -52,6 +54,8 @@ pub(super) struct Node {
     pub(super) sent: Vec<u8>,
     pub(super) events: Vec<(PeerKey, PeerEventKind)>,
     pub(super) rib_ready: usize,
+    /// What it was told to withdraw without having it, and by whom.
+    pub(super) superfluous: Vec<(usize, Nlri)>,
     /// The most destinations that one call has looked at.
     pub(super) longest_call: u64,
 }
@@ -63,6 +67,7 @@ struct Conn {
     arrived: VecDeque<Bytes>,
     /// The other end has closed; said after what arrived before.
     closed: bool,
+    receiver: receiver::Receiver,
 }
 
 /// All of them.
@@ -306,9 +311,21 @@ impl World {
         let closed = entry.closed;
         if !messages.is_empty() {
             self.input(node, Input::Received { conn, messages: &messages });
+            self.take_down(node, conn, &messages);
         }
         if closed && self.nodes[node].conns.remove(&conn).is_some() {
             self.input(node, Input::Closed { conn, reason: CloseReason::EndOfStream });
+        }
+    }
+
+    /// Notes what an established session was told.
+    fn take_down(&mut self, node: usize, conn: ConnId, messages: &[u8]) {
+        let Node { speaker, conns, superfluous, .. } = &mut self.nodes[node];
+        let Some(entry) = conns.get_mut(&conn) else { return };
+        let up = speaker.conns.get(&conn).and_then(|conn| speaker.peer(conn.peer)?.up.as_ref());
+        if let Some(negotiated) = up.filter(|up| up.conn == conn).map(|up| Arc::clone(&up.negotiated)) {
+            let told = entry.receiver.read(messages, &negotiated);
+            superfluous.extend(told.into_iter().map(|nlri| (entry.to, nlri)));
         }
     }
 
@@ -345,7 +362,14 @@ impl World {
         let local = SocketAddr::new(at(node), 40_000);
         self.nodes[to].accepted += 1;
         let theirs = ConnId::accepted(self.nodes[to].accepted);
-        let end = |to, remote| Conn { to, remote, awake: false, arrived: VecDeque::new(), closed: false };
+        let end = |to, remote| Conn {
+            to,
+            remote,
+            awake: false,
+            arrived: VecDeque::new(),
+            closed: false,
+            receiver: Default::default(),
+        };
         self.nodes[node].conns.insert(conn, end(to, theirs));
         self.nodes[to].conns.insert(theirs, end(node, conn));
         let ours = Link { local, remote, direction: Direction::Active };
@@ -480,6 +504,7 @@ impl Node {
             sent: Vec::new(),
             events: Vec::new(),
             rib_ready: 0,
+            superfluous: Vec::new(),
             longest_call: 0,
         }
     }

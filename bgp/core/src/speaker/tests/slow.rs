@@ -302,3 +302,75 @@ fn fill_at(world: &mut World, node: usize, range: std::ops::Range<u32>) {
         world.originate(node, nth(n), marked(n % 5));
     }
 }
+
+#[test]
+fn who_comes_late_is_told_to_withdraw_nothing_that_it_never_had() {
+    // 1 has restarted, so that it says nothing of what it hears from 0 yet; 2 comes while it hears more.
+    let mut world = World::graceful(&[65010, 65020, 65030], &[(0, 1), (2, 1)], restart::KEPT);
+    world.originate_many(0, 0..10, 1);
+    world.settle();
+    world.crash(1, restart::End::Closing);
+    world.originate(1, nth(100), marked(1));
+    world.rejoin(1, &[0], restart::KEPT);
+    world.settle();
+    world.rejoin(1, &[2], restart::KEPT);
+    while world.peer(1, 2).state != State::Established {
+        for node in [1, 2] {
+            world.step(node);
+        }
+    }
+    world.stall(2, 1, true);
+    world.originate_many(0, 10..20, 1);
+    for step in 0..10 {
+        world.step(step % 2);
+    }
+    world.stall(2, 1, false);
+    world.settle();
+    assert!(world.is_up(1, 2));
+    world.command(1, Command::LoadingDone);
+    world.pass(Duration::from_secs(200));
+    assert_eq!(world.heard(2, 1, V4).len(), 21);
+    assert_eq!(world.nodes[2].superfluous, []);
+    world.crash(0, restart::End::Closing);
+    world.pass(Duration::from_secs(200));
+    assert_eq!(world.heard(2, 1, V4).len(), 1);
+    assert_eq!(world.nodes[2].superfluous, []);
+}
+
+#[test]
+fn who_comes_late_with_routes_of_its_own_is_not_told_to_withdraw_them() {
+    let mut world = World::new(&[65010, 65020, 65030, 65040]);
+    world.join(0, 1);
+    world.join(2, 1);
+    world.load();
+    world.originate_many(0, 0..300, 1);
+    world.originate_many(3, 300..600, 1);
+    // 0's are as good as these, and its identifier is lower.
+    world.originate_many(3, 0..50, 1);
+    world.settle();
+    world.pull_octets = 1;
+    world.join(3, 1);
+    world.settle();
+    assert_eq!(agreed_without_own(&mut world), 300);
+    // Asking again changes nothing about that, nor does a move to another group.
+    world.command(1, Command::ClearPeer(key(3), crate::command::Clear::SoftOut));
+    world.originate_many(3, 600..800, 1);
+    world.settle();
+    let next_hop = crate::command::NextHopMode::SelfAddress;
+    world.command(1, Command::PutPeer(key(3), PeerConfig { passive: true, next_hop, ..world.config(3) }));
+    world.originate_many(3, 800..900, 1);
+    world.settle();
+    assert_eq!(agreed_without_own(&mut world), 300);
+    assert_eq!(world.nodes[3].superfluous, []);
+    clear(&mut world, 0..100);
+    world.settle();
+    assert_eq!(agreed_without_own(&mut world), 200);
+    assert_eq!(world.nodes[3].superfluous, []);
+}
+
+/// How many routes 3 has heard, which must be what 1 believes.
+fn agreed_without_own(world: &mut World) -> usize {
+    let heard = world.heard(3, 1, V4);
+    assert_eq!(world.told(1, 3, V4), heard);
+    heard.len()
+}
