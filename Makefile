@@ -2,7 +2,7 @@
 # make test    set up what is needed and run every test
 # make build   one static binary, target/release/peregrine
 # make check   format, purity, lints, documentation
-# make bench   whole-process comparison with BIRD, routes into a simulated VPP, and a thousand idle sessions
+# make bench   whole-process comparison with BIRD and FRR (a part: see benches/README.md), routes into a simulated VPP, idle sessions
 # make fuzz    every fuzz target for FUZZ_SECONDS (60) each; needs cargo-fuzz and a nightly toolchain
 
 SHELL := /bin/bash
@@ -42,8 +42,9 @@ check:
 bench:
 	@sh .ci/packages test
 	cargo build --locked --release --bin peregrine --bin bench-lab
-	PEREGRINE_BIN=$(PEREGRINE) $(TARGET_DIR)/release/bench-lab
-	PEREGRINE_BIN=$(PEREGRINE) $(TARGET_DIR)/release/bench-lab --pipeline --prefixes 100000
+	@echo "Scenarios a, b, e and f with BIRD and FRR; all of a to k with all daemons: $(TARGET_DIR)/release/bench-lab (20 minutes)"
+	PEREGRINE_BIN=$(PEREGRINE) $(TARGET_DIR)/release/bench-lab --scenario a,b,e,f --daemon bird,peregrine,frr
+	PEREGRINE_BIN=$(PEREGRINE) $(TARGET_DIR)/release/bench-lab --pipeline
 	PEREGRINE_BIN=$(PEREGRINE) $(TARGET_DIR)/release/bench-lab --sessions
 
 fuzz:

@@ -1,107 +1,138 @@
-//! Whole-process comparison of BGP speakers: opens real sessions with the daemon under test, sends it a table,
-//! checks prefix by prefix what comes out at the other side, and prints the daemon's CPU seconds and peak memory.
+//! Whole-process comparison of BGP speakers: opens real sessions with the daemon under test, sends it tables, checks
+//! prefix by prefix what comes out at the other side, and prints the daemon's CPU seconds and peak memory.
 //!
-//! Every daemon runs in the same minute on the same machine, in network namespaces of its own. The figures to
-//! compare are ratios of CPU seconds; wall time is printed for orientation only.
+//! Every daemon runs in the same minute on the same machine, in a network namespace of its own. The figures to
+//! compare are ratios of CPU seconds; wall time is printed for orientation, and where it is what counts.
 //!
-//! - [`table`]: the synthetic table that is sent
-//! - [`wire`]: the few lines of BGP that the sender and the receiver need
+//! - [`scenario`]: what is done to a daemon; [`churn`]: the longest of the scenarios
+//! - [`plan`]: who takes part, what is sent, and what must be heard
+//! - [`table`]: the synthetic tables that are sent
+//! - [`wire`]: the little BGP that senders and receivers need; [`ends`]: their sessions
+//! - [`judge`]: whether what arrives is right
 //! - [`daemon`]: how each daemon is configured and started
-//! - [`scenario`]: what is done to it
+//! - [`report`]: the table, and the bounds
 //! - [`pipeline`]: the road from UPDATEs to routes in a simulated VPP
 //! - [`sessions`]: a thousand sessions with nothing to say
 
+mod churn;
 mod daemon;
+mod ends;
+mod judge;
 mod pipeline;
+mod plan;
+mod report;
 mod scenario;
 mod sessions;
 mod table;
 mod wire;
 
 use std::process::ExitCode;
+use std::sync::mpsc;
+use std::time::Duration;
 
 use clap::Parser;
 use test_support::lab::Lab;
 
 use crate::daemon::Kind;
-use crate::scenario::Figures;
+use crate::report::Report;
+use crate::scenario::{Figures, Scenario};
 
-/// Compares BGP speakers by CPU seconds and memory.
+/// Compares BGP speakers by CPU seconds and memory. Fails where ours misses a bound.
 #[derive(Parser)]
 struct Arguments {
-    /// Prefixes that the sender announces.
-    #[arg(long, default_value_t = 200_000)]
-    prefixes: u32,
+    /// Scenarios to measure; all when left out.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    scenario: Vec<Scenario>,
+    /// Daemons to measure; all that are installed when left out.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    daemon: Vec<Kind>,
     /// Times that each daemon is measured; the table shows medians.
     #[arg(long, default_value_t = 3)]
     runs: u32,
-    /// Measure the road from UPDATEs to routes in a simulated VPP instead.
-    #[arg(long)]
-    pipeline: bool,
-    /// Measure so many idle sessions instead. Fails where they cost more than they may.
+    /// Divides the tables of a to e, h, i and k, for a quick look.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    scale: u32,
+    /// Seconds that a part of a scenario may take.
+    #[arg(long, value_name = "SECONDS", default_value_t = 180)]
+    deadline: u64,
+    /// How the result is printed.
+    #[arg(short, long, value_enum, default_value = "text")]
+    output: Output,
+    /// Measure the road from UPDATEs to so many routes in a simulated VPP instead.
+    #[arg(long, value_name = "ROUTES", num_args = 0..=1, default_missing_value = "100000")]
+    pipeline: Option<u32>,
+    /// Measure so many idle sessions instead.
     #[arg(long, value_name = "COUNT", num_args = 0..=1, default_missing_value = "1000")]
     sessions: Option<u32>,
-    /// Measure this daemon only.
-    #[arg(long, value_enum)]
-    only: Option<Kind>,
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Output {
+    Text,
+    Json,
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     if let Some(count) = arguments.sessions {
-        let (verdict, good) = std::sync::mpsc::channel();
-        Lab::run(move |lab| {
-            // The receiver lives until the lab has ended.
-            let _ = verdict.send(sessions::run(lab, count));
-        });
-        return if good.recv() == Ok(true) { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        return exit(in_lab(move |lab| sessions::run(lab, count)));
     }
-    if arguments.pipeline {
+    if let Some(count) = arguments.pipeline {
         for _ in 0..arguments.runs {
-            Lab::run(move |lab| pipeline::run(lab, arguments.prefixes));
+            in_lab(move |lab| pipeline::run(lab, count));
         }
         return ExitCode::SUCCESS;
     }
-    let wanted = Kind::ALL.into_iter().filter(|kind| arguments.only.is_none_or(|only| only == *kind));
-    let mut all: Vec<(Kind, Vec<Figures>)> = wanted.map(|kind| (kind, Vec::new())).collect();
-    for _ in 0..arguments.runs {
-        for (kind, figures) in &mut all {
-            let (kind, prefixes) = (*kind, arguments.prefixes);
-            let (sender, receiver) = std::sync::mpsc::channel();
-            Lab::run(move |lab| {
-                let figures = scenario::one_to_one(lab, kind, prefixes);
-                // The receiver lives until the lab has ended.
-                let _ = sender.send(figures);
-            });
-            figures.extend(receiver.recv());
+    let scenarios = if arguments.scenario.is_empty() { Scenario::ALL.into() } else { arguments.scenario };
+    let all = arguments.daemon.is_empty();
+    let daemons = if all { Kind::ALL.into() } else { arguments.daemon };
+    let mut report = Report::default();
+    let (scale, patience) = (arguments.scale, Duration::from_secs(arguments.deadline));
+    for scenario in scenarios {
+        for run in 1..=arguments.runs {
+            for kind in &daemons {
+                if !scenario.is_for(*kind) || (all && !kind.is_installed()) {
+                    continue;
+                }
+                // It would only take as long to fail again.
+                if *kind != Kind::Peregrine && report.has_failed(scenario, *kind) {
+                    continue;
+                }
+                let kind = *kind;
+                let figures = in_lab(move |lab| scenario::measure(lab, kind, scenario, scale, patience));
+                progress(scenario, kind, run, &figures);
+                report.add(scenario, kind, figures);
+            }
         }
     }
-    print(arguments.prefixes, &all);
-    ExitCode::SUCCESS
+    match arguments.output {
+        Output::Text => print!("{}", report.text()),
+        Output::Json => println!("{:#}", report.json()),
+    }
+    exit(report.is_good())
 }
 
-fn print(prefixes: u32, all: &[(Kind, Vec<Figures>)]) {
-    println!(
-        "1 eBGP sender x {prefixes} IPv4 prefixes -> 1 receiver, medians; every prefix checked at the receiver"
-    );
-    println!(
-        "{:<12} {:>8} {:>10} {:>9} {:>12} {:>11}",
-        "daemon", "CPU s", "peak MiB", "wall s", "CPU / BIRD", "mem / BIRD"
-    );
-    let medians: Vec<_> = all.iter().map(|(kind, runs)| (*kind, scenario::median(runs))).collect();
-    let bird = medians.iter().find(|(kind, _)| *kind == Kind::Bird).map(|(_, figures)| *figures);
-    for (kind, figures) in &medians {
-        let ratio = |ours: f64, theirs: Option<f64>| {
-            theirs.map_or_else(String::new, |theirs| format!("{:.2}", ours / theirs))
-        };
-        println!(
-            "{:<12} {:>8.2} {:>10.1} {:>9.2} {:>12} {:>11}",
-            kind.name(),
-            figures.cpu_seconds,
-            figures.peak_mib,
-            figures.wall_seconds,
-            ratio(figures.cpu_seconds, bird.map(|bird| bird.cpu_seconds)),
-            ratio(figures.peak_mib, bird.map(|bird| bird.peak_mib)),
-        );
-    }
+fn exit(good: bool) -> ExitCode {
+    if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// What `work` gives, done in a lab of its own.
+fn in_lab<T: Send + 'static>(work: impl FnOnce(&Lab) -> T + Send + 'static) -> T {
+    let (sender, receiver) = mpsc::channel();
+    Lab::run(move |lab| {
+        // The receiver lives until the lab has ended.
+        let _ = sender.send(work(lab));
+    });
+    receiver.recv().expect("the lab has ended without a panic")
+}
+
+fn progress(scenario: Scenario, kind: Kind, run: u32, figures: &Result<Figures, String>) {
+    let what = match figures {
+        Ok(figures) => format!(
+            "{:.3} CPU s, {:.1} MiB, {:.3} s",
+            figures.cpu_seconds, figures.peak_mib, figures.wall_seconds
+        ),
+        Err(why) => why.clone(),
+    };
+    eprintln!("{} {} run {run}: {what}", scenario.letter(), kind.name());
 }

@@ -1,18 +1,16 @@
 //! The whole road at speed: a table sent over BGP becomes routes in a simulated VPP.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::process::Command;
-use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use test_support::lab::Lab;
 use test_support::peregrine::{Node, manifest};
-use test_support::wait;
 use vpp_sim::Sim;
 
-use crate::scenario::ticks_to_seconds;
-use crate::table;
-use crate::wire::{self, Session};
+use crate::ends::{End, Ends};
+use crate::table::{self, Family};
+use crate::wire;
 
 const SENDER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 11);
 const NODE: &str = "192.0.2.1";
@@ -33,22 +31,29 @@ pub(crate) fn run(lab: &Lab, count: u32) {
     node.apply("bgp.yaml", &manifest::bgp_configuration(64_512));
     node.apply("peer.yaml", &manifest::bgp_peer("sender", &SENDER.to_string(), 65_001));
     node.start();
-    let remote = SocketAddr::new(NODE.parse().expect("an address"), 179);
-    let mut sender = wait::until("the agent accepts a session", || {
-        Session::open(IpAddr::V4(SENDER), remote, 65_001, SENDER.to_bits()).map_err(|error| error.to_string())
-    });
+    let end = End {
+        local: IpAddr::V4(SENDER),
+        remote: NODE.parse().expect("an address"),
+        asn: 65_001,
+        router_id: SENDER.to_bits(),
+    };
+    let mut ends = Ends::new(Family::V4, vec![end]);
+    while !ends.all_up() {
+        ends.connect();
+        turn(&mut ends);
+    }
     let idle_ticks = node.agent().cpu_ticks();
-    let bytes = [wire::updates(&table::build(count, 65_001), SENDER.to_bits()), wire::end_of_rib()].concat();
+    let bytes = [
+        wire::updates(&table::build(Family::V4, count, 65_001, 0), IpAddr::V4(SENDER), None),
+        wire::end_of_rib(Family::V4),
+    ];
     let routes_before = sim.stats().routes;
     let start = Instant::now();
-    thread::spawn(move || {
-        // The session must stay up until the end; reading ends when the agent is gone.
-        if sender.send(&bytes).is_ok() {
-            while sender.update().is_ok() {}
-        }
-    });
+    ends.send(0, bytes.concat().into());
     let wanted = routes_before + count as usize;
-    runtime.block_on(sim.until(|stats| stats.routes >= wanted));
+    while sim.stats().routes < wanted {
+        turn(&mut ends);
+    }
     let seconds = start.elapsed().as_secs_f64();
     println!(
         "{count} routes, from the first UPDATE to the last route in vpp-sim: {seconds:.2} s, {:.0} routes/s; \
@@ -57,4 +62,13 @@ pub(crate) fn run(lab: &Lab, count: u32) {
         ticks_to_seconds(node.agent().cpu_ticks() - idle_ticks),
         node.agent().peak_kib() as f64 / 1024.0,
     );
+}
+
+fn turn(ends: &mut Ends) {
+    ends.turn(Duration::from_millis(1), &mut |_, _| Ok(())).expect("the session stays up");
+}
+
+/// Clock ticks of 10 ms to seconds.
+pub(crate) fn ticks_to_seconds(ticks: u64) -> f64 {
+    ticks as f64 / 100.0
 }

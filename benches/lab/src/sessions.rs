@@ -22,7 +22,8 @@ use tokio::sync::watch;
 use tokio::task::LocalSet;
 use tokio::time::{Instant as Moment, interval_at, sleep, timeout};
 
-use crate::scenario::ticks_to_seconds;
+use crate::pipeline::ticks_to_seconds;
+use crate::table::Family;
 use crate::wire;
 
 /// The most memory that an idle session may cost, in KiB.
@@ -292,7 +293,7 @@ async fn session(mut stream: TcpStream, n: u32, up: &Cell<u32>, cut: &mut watch:
 
 async fn speak(stream: &mut TcpStream, n: u32, established: impl FnOnce()) -> std::io::Result<()> {
     let (mut reader, mut writer) = stream.split();
-    writer.write_all(&wire::open(REMOTE_ASN, n + 1, HOLD_TIME)).await?;
+    writer.write_all(&wire::open(REMOTE_ASN, n + 1, HOLD_TIME, Family::V4)).await?;
     let mut message = [0; 4096];
     read_message(&mut reader, &mut message, wire::OPEN).await?;
     writer.write_all(&wire::keepalive()).await?;

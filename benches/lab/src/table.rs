@@ -1,7 +1,25 @@
-//! A synthetic table shaped like a real one: lengths as the Internet has them, and about 13 distinct attribute
-//! sets for every 100 prefixes, most of them small and a few large.
+//! Synthetic tables shaped like a real one: lengths as the Internet has them, prefixes inside other prefixes, and
+//! about 13 distinct attribute sets for every 100 prefixes, most of them small and a few large.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// IPv4 or IPv6 unicast.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Family {
+    /// IPv4 unicast.
+    V4,
+    /// IPv6 unicast.
+    V6,
+}
+
+/// A prefix of either family: the bits of its address from the left, so that both are written alike.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Prefix {
+    /// The address, its first bit at the top.
+    pub(crate) bits: u128,
+    /// Length in bits.
+    pub(crate) length: u8,
+}
 
 /// One attribute set and the prefixes that carry it.
 #[derive(Clone, Debug)]
@@ -10,20 +28,45 @@ pub(crate) struct Route {
     pub(crate) as_path: Vec<u32>,
     /// Standard communities, ascending.
     pub(crate) communities: Vec<u32>,
-    /// Prefixes: address in host order, length.
-    pub(crate) prefixes: Vec<(u32, u8)>,
+    /// What is announced with them.
+    pub(crate) prefixes: Vec<Prefix>,
 }
 
 /// How many of 1,000 prefixes have which length.
-const LENGTHS: [(u8, u32); 10] =
+const LENGTHS_V4: [(u8, u32); 10] =
     [(24, 600), (23, 100), (22, 110), (21, 50), (20, 45), (19, 30), (18, 20), (17, 15), (16, 25), (15, 5)];
+const LENGTHS_V6: [(u8, u32); 8] =
+    [(48, 480), (44, 120), (40, 100), (36, 60), (32, 130), (46, 50), (47, 40), (29, 20)];
 
-/// Builds `count` distinct prefixes announced by `asn`. The same arguments give the same table.
+/// The most that a prefix moves the next one on: what is larger has others inside.
+const STRIDE_V4: u128 = 2048 << 96;
+const STRIDE_V6: u128 = 1 << 88;
+
+/// The space of one sender among several with tables that share no prefix.
+const SHARE_V4: u128 = 0x0c00_0000 << 96;
+
+/// How many communities of the sender's own AS there are.
+pub(crate) const OWN_COMMUNITIES: u32 = 50;
+
+/// Builds `count` distinct prefixes announced by `asn`, in the space of sender number `sender`. The same arguments give
+/// the same table.
 #[must_use]
-pub(crate) fn build(count: u32, asn: u32) -> Vec<Route> {
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+pub(crate) fn build(family: Family, count: u32, asn: u32, sender: u32) -> Vec<Route> {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ u64::from(sender));
     let mut routes = Vec::new();
-    let mut base = u32::from(Ipv4Addr::new(1, 0, 0, 0));
+    let (lengths, stride, mut base) = match family {
+        Family::V4 => (
+            &LENGTHS_V4[..],
+            STRIDE_V4,
+            left(IpAddr::V4(Ipv4Addr::new(1, 0, 0, 0))) + u128::from(sender) * SHARE_V4,
+        ),
+        Family::V6 => (
+            &LENGTHS_V6[..],
+            STRIDE_V6,
+            left(IpAddr::V6(Ipv6Addr::new(0x2400, 0, 0, 0, 0, 0, 0, 0))) + (u128::from(sender) << 112),
+        ),
+    };
+    let mut next_of_length = [0_u128; 129];
     let mut left = count;
     while left > 0 {
         // Set sizes: half of them hold one prefix, the mean is about 7.7 (13 % distinct sets).
@@ -37,29 +80,43 @@ pub(crate) fn build(count: u32, asn: u32) -> Vec<Route> {
         left -= size;
         let mut as_path = vec![asn];
         let hops = 1 + random.below(5);
-        as_path.extend((0..hops).map(|_| 1_000 + random.below(390_000)));
+        as_path.extend((0..hops).map(|_| 100_000 + random.below(300_000)));
         let mut communities: Vec<u32> =
             (0..random.below(6)).map(|_| (random.below(65_000) << 16) | random.below(1_000)).collect();
+        if let Some(first) = communities.first_mut() {
+            *first = (65_001 << 16) | random.below(OWN_COMMUNITIES);
+        }
         communities.sort_unstable();
         communities.dedup();
         let mut prefixes = Vec::new();
         for _ in 0..size {
             let mut draw = random.below(1_000);
-            let length = LENGTHS.iter().find(|(_, share)| {
+            let length = lengths.iter().find(|(_, share)| {
                 let hit = draw < *share;
                 draw = draw.saturating_sub(*share);
                 hit
             });
             let length = length.map_or(24, |(length, _)| *length);
-            let step = 1_u32 << (32 - length);
-            // The next free block of that size; all prefixes are disjoint, so all are distinct.
-            base = base.next_multiple_of(step);
-            prefixes.push((base, length));
-            base += step;
+            let step = 1_u128 << (128 - u32::from(length));
+            let next = &mut next_of_length[usize::from(length)];
+            // The block that the cursor is in, or the first behind the last one of this length.
+            let bits = (base & !(step - 1)).max(*next);
+            *next = bits + step;
+            base += step.min(stride);
+            prefixes.push(Prefix { bits, length });
         }
         routes.push(Route { as_path, communities, prefixes });
     }
     routes
+}
+
+/// An address as the bits of a prefix.
+#[must_use]
+pub(crate) fn left(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(address) => u128::from(address.to_bits()) << 96,
+        IpAddr::V6(address) => address.to_bits(),
+    }
 }
 
 /// xorshift64*: reproducible, and good enough to shape a table.
@@ -79,12 +136,27 @@ impl Random {
 mod tests {
     use std::collections::HashSet;
 
+    use super::Family;
+
     #[test]
     fn the_table_has_the_promised_shape() {
-        let routes = super::build(50_000, 65_001);
-        let all: HashSet<_> = routes.iter().flat_map(|route| &route.prefixes).collect();
-        assert_eq!(all.len(), 50_000, "every prefix is distinct");
-        let sets = routes.len() * 100 / 50_000;
-        assert!((10..=16).contains(&sets), "{sets} attribute sets per 100 prefixes");
+        for family in [Family::V4, Family::V6] {
+            let routes = super::build(family, 50_000, 65_001, 0);
+            let all: HashSet<_> = routes.iter().flat_map(|route| &route.prefixes).collect();
+            assert_eq!(all.len(), 50_000, "every prefix is distinct");
+            let sets = routes.len() * 100 / 50_000;
+            assert!((10..=16).contains(&sets), "{sets} attribute sets per 100 prefixes");
+        }
+    }
+
+    #[test]
+    fn senders_share_nothing_and_stay_below_loopback() {
+        let tables = (0..10).map(|sender| super::build(Family::V4, 100_000, 65_001, sender));
+        let all: Vec<_> = tables.flatten().flat_map(|route| route.prefixes).collect();
+        let distinct: HashSet<_> = all.iter().collect();
+        assert_eq!(distinct.len(), 1_000_000);
+        let whole = super::build(Family::V4, 1_000_000, 65_001, 0);
+        let most = all.iter().chain(whole.iter().flat_map(|route| &route.prefixes)).map(|prefix| prefix.bits);
+        assert!(most.max().is_some_and(|bits| bits >> 120 < 127));
     }
 }
