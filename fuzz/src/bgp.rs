@@ -172,7 +172,7 @@ fn check_decoded(decoded: &Decoded, view: &UpdateView<'_>) -> Option<Vec<u8>> {
     );
     assert_eq!(decoded.facts, set.facts());
     check_candidate_path(set, view.decode_ctx());
-    assert_eq!(set.as_path().length(), decoded.facts.as_path_len);
+    assert_eq!(set.as_path().length(), u32::from(decoded.facts.as_path_len));
     for four_octet in [true, false] {
         let hop = Ipv4Addr::new(192, 0, 2, 1);
         let mut sent = Vec::new();

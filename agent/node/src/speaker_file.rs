@@ -34,6 +34,8 @@ pub(crate) struct SpeakerFile {
     pub(crate) asn: Asn,
     /// `router-id`.
     pub(crate) router_id: RouterId,
+    /// `cluster-id`.
+    pub(crate) cluster_id: Option<RouterId>,
     /// `listen`.
     pub(crate) listen: Vec<SocketAddr>,
     /// `graceful-restart`, as every neighbour gets it.
@@ -120,20 +122,17 @@ impl SpeakerFile {
         let mut fields = root.fields()?;
         let asn = fields.need("asn").and_then(|item| asn(&item));
         let wanted = "a dotted quad such as 192.0.2.1";
-        let router_id = fields.need("router-id").and_then(|item| {
+        let identifier = |item: &Item<'_>| {
             item.parse_with(wanted, |text| text.parse().ok().filter(|id| *id != RouterId(0)))
-        });
+        };
+        let router_id = fields.need("router-id").and_then(|item| identifier(&item));
+        let cluster_id = fields.take("cluster-id").and_then(|item| identifier(&item));
         let listen = decode_listen(fields.take("listen"));
         let api = fields.take("api").and_then(|item| item.text()).map(PathBuf::from);
         let require_policy = fields.take("require-policy").and_then(|item| item.boolean()).unwrap_or(true);
-        later(
-            &mut fields,
-            &[
-                ("enforce-first-as", "false", "leave it false"),
-                ("multipath", "1", "leave it 1"),
-                ("cluster-id", "", "route reflection comes later; leave it out"),
-            ],
-        );
+        let enforce_first_as =
+            fields.take("enforce-first-as").and_then(|item| item.boolean()).unwrap_or(true);
+        later(&mut fields, &[("multipath", "1", "leave it 1")]);
 
         let graceful_restart = fields.take("graceful-restart").map(|item| decode_graceful_restart(&item));
 
@@ -148,6 +147,7 @@ impl SpeakerFile {
         let known = neighbor::Known {
             asn: asn.unwrap_or_default(),
             require_policy,
+            enforce_first_as,
             graceful_restart,
             policies: &policies,
         };
@@ -191,6 +191,7 @@ impl SpeakerFile {
         let mut file = Self {
             asn,
             router_id,
+            cluster_id,
             listen,
             graceful_restart,
             api,
@@ -265,6 +266,9 @@ impl SpeakerFile {
             commands.extend(ranges.into_iter().map(|prefix| Command::DeletePeerRange(*prefix)));
             commands.push(Command::PutIdentity { asn: self.asn, router_id: self.router_id });
         }
+        if old.cluster_id != self.cluster_id {
+            commands.push(Command::PutClusterId(self.cluster_id));
+        }
         for (name, ranges) in changed(&self.prefix_sets, &old.prefix_sets) {
             commands.push(Command::PutPrefixSet(name.clone(), ranges.clone()));
         }
@@ -314,6 +318,7 @@ impl SpeakerFile {
     fn note(&mut self, done: Command) {
         match done {
             Command::PutIdentity { asn, router_id } => (self.asn, self.router_id) = (asn, router_id),
+            Command::PutClusterId(id) => self.cluster_id = id,
             Command::PutPeer(key, config) => drop(self.peers.insert(key, config)),
             Command::DeletePeer(key) => drop(self.peers.remove(&key)),
             Command::PutPeerRange(prefix, range) => drop(self.ranges.insert(prefix, range)),
@@ -342,6 +347,7 @@ impl SpeakerFile {
         Self {
             asn,
             router_id,
+            cluster_id: None,
             listen: Vec::new(),
             graceful_restart: None,
             api: None,

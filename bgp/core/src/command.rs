@@ -62,6 +62,9 @@ pub enum Command {
     PutNextHop(IpAddr, NextHopState),
     /// Nothing is known about this next hop any more: it counts as reachable at cost 0.
     DeleteNextHop(IpAddr),
+    /// The speaker is a route reflector of this cluster (RFC 4456); `None` for its BGP Identifier, where a neighbour is its
+    /// client. One identifier serves all its clients.
+    PutClusterId(Option<RouterId>),
     /// The speaker's own AS number and BGP Identifier. A change resets every session that uses them.
     PutIdentity {
         /// AS number of this speaker, where a peer's configuration does not say otherwise.
@@ -121,8 +124,8 @@ pub enum Clear {
 pub struct PeerConfig {
     /// The AS the neighbour must present. *Reset.*
     pub remote_asn: RemoteAsn,
-    /// The AS we present instead of the speaker's own. *Reset.*
-    pub local_asn: Option<Asn>,
+    /// The AS we present instead of the speaker's own. *Reset*, but *refresh* for what becomes of AS paths.
+    pub local_asn: Option<LocalAsn>,
     /// Families offered. *Reset.*
     pub families: FamilySet,
     /// Whether messages of up to 65535 octets are offered (RFC 8654). *Reset.*
@@ -184,8 +187,53 @@ pub struct PeerConfig {
     /// SR policies of this neighbour count only with a route target that begins with an address, or NO_ADVERTISE (RFC 9830
     /// section 4.2.1). Nodes that speak through GoBGP 3 send neither. *Refresh.*
     pub sr_policy_strict: bool,
+    /// The neighbour, which must be an internal one, is our client: what it tells goes to all internal neighbours, and what
+    /// any of them tells goes to it (RFC 4456). *Refresh.*
+    pub route_reflector_client: bool,
+    /// How often each of our AS numbers may stand in the AS path of a route; else it has been here before. *Refresh.*
+    pub allow_own_as: u8,
+    /// An external neighbour's routes must have its AS number first in their paths; others count as withdrawn (RFC 4271
+    /// section 6.3, RFC 7606 section 7.2). Not for those learned from a route server (RFC 7947). *Refresh.*
+    pub enforce_first_as: bool,
+    /// Our AS number is put in the place of an external neighbour's own, wherever it stands in the path of a route that it is
+    /// told: so that sites of one AS hear of each other through us. *Refresh.*
+    pub as_override: bool,
+    /// Private AS numbers are taken out of the paths of routes that an external neighbour is told. *Refresh.*
+    pub remove_private_as: Option<RemovePrivateAs>,
     /// Text for people. *Live.*
     pub description: String,
+}
+
+/// The AS number that we present to one neighbour instead of the speaker's own, so as if we had moved from one AS to the
+/// other and this neighbour had not heard of it yet (RFC 7705).
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct LocalAsn {
+    /// The number. *Reset.*
+    pub asn: Asn,
+    /// What an external neighbour tells does not get this number in front of its AS path, as if it had passed that AS.
+    /// *Refresh.*
+    pub no_prepend: bool,
+    /// What an external neighbour is told has this number alone in front of its AS path, not the speaker's own behind it.
+    /// *Refresh.*
+    pub replace_as: bool,
+}
+
+impl LocalAsn {
+    /// The neighbour sees this number and never the speaker's own, and nobody else sees it.
+    #[must_use]
+    pub const fn new(asn: Asn) -> Self {
+        Self { asn, no_prepend: true, replace_as: true }
+    }
+}
+
+/// Which private AS numbers (RFC 6996) are taken out of a path, and what for. The neighbour's own number always stays, so
+/// that it sees its loops.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct RemovePrivateAs {
+    /// All of them; otherwise only those before the first that is public, or is the neighbour's own.
+    pub all: bool,
+    /// Our AS number is put in the place of each, so that the path stays as long as it was.
+    pub replace: bool,
 }
 
 impl PeerConfig {
@@ -223,6 +271,11 @@ impl PeerConfig {
             next_hop_v4: None,
             next_hop_v6: None,
             sr_policy_strict: false,
+            route_reflector_client: false,
+            allow_own_as: 0,
+            enforce_first_as: false,
+            as_override: false,
+            remove_private_as: None,
             description: String::new(),
         }
     }
@@ -250,17 +303,38 @@ impl PeerConfig {
             return Err(Contradiction::LocalPortOfPassive(port).into());
         }
         let internal = match self.remote_asn {
-            RemoteAsn::Is(theirs) => theirs == self.local_asn.unwrap_or(asn),
+            RemoteAsn::Is(theirs) => theirs == self.presented(asn),
             RemoteAsn::Internal => true,
             RemoteAsn::External => false,
         };
+        if self.route_reflector_client && !internal {
+            return Err(Contradiction::ExternalClient.into());
+        }
         if let Some(ttl) = self.multihop_ttl.filter(|_| internal) {
             return Err(Contradiction::MultihopOfInternal(ttl).into());
+        }
+        let of_path =
+            [(self.as_override, "as-override"), (self.remove_private_as.is_some(), "remove-private-as")];
+        if let Some((_, setting)) = of_path.into_iter().find(|(wanted, _)| *wanted && internal) {
+            return Err(Contradiction::PathOfInternal(setting).into());
         }
         if self.extended_next_hop && !self.families.iter().any(|family| family.afi() == IPV4) {
             return Err(Contradiction::ExtendedNextHopWithoutIpv4.into());
         }
         Ok(())
+    }
+
+    /// The AS number that we present, where the speaker's own is this.
+    pub(crate) fn presented(&self, asn: Asn) -> Asn {
+        self.local_asn.map_or(asn, |local| local.asn)
+    }
+
+    /// Whether what comes in may be judged differently with `new`, beside import policy.
+    pub(crate) fn judges_otherwise(&self, new: &Self) -> bool {
+        self.sr_policy_strict != new.sr_policy_strict
+            || self.local_asn != new.local_asn
+            || self.allow_own_as != new.allow_own_as
+            || self.enforce_first_as != new.enforce_first_as
     }
 
     /// Whether connections would look different with `new`.
@@ -276,7 +350,7 @@ impl PeerConfig {
     /// What the session is told.
     pub(crate) fn session(&self, asn: Asn, router_id: RouterId) -> PeerSettings {
         PeerSettings {
-            local_asn: self.local_asn.unwrap_or(asn),
+            local_asn: self.presented(asn),
             remote_asn: self.remote_asn,
             local_router_id: router_id,
             families: self.families,
@@ -516,6 +590,15 @@ pub enum Contradiction {
         "multihop {0} and an internal neighbour contradict each other: it may be any number of hops away"
     )]
     MultihopOfInternal(u8),
+    /// [`PeerConfig::route_reflector_client`] is for internal neighbours (RFC 4456 section 6).
+    #[error(
+        "route-reflector-client and an external neighbour contradict each other: clients are of our own AS"
+    )]
+    ExternalClient,
+    /// [`PeerConfig::as_override`] and [`PeerConfig::remove_private_as`] are for external neighbours: an internal one is told
+    /// an AS path as it is.
+    #[error("{0} and an internal neighbour contradict each other: paths stay as they are inside an AS")]
+    PathOfInternal(&'static str),
     /// [`PeerConfig::extended_next_hop`] is about IPv4 prefixes; [`PeerConfig::families`] has none with such.
     #[error("extended-next-hop and families contradict each other: none of them has IPv4 prefixes")]
     ExtendedNextHopWithoutIpv4,

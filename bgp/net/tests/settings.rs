@@ -1,8 +1,8 @@
 //! What a change of a setting costs: `src/settings.md`, a part of the crate's documentation, held against a speaker with
 //! live sessions. A setting without a row there, or without a line here, fails.
 //!
-//! The speaker under test, AS 65001 at 127.0.9.1, has four neighbours: one whose settings change, a bystander that must
-//! not notice anything (and has a `local_asn`), one in the same AS, and one in a prefix.
+//! The speaker under test, AS 65001 at 127.0.9.1, has five neighbours: one whose settings change, a bystander that must
+//! not notice anything (both have a `local_asn`), two in the same AS, and one in a prefix.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +12,8 @@ use std::num::{NonZeroU8, NonZeroU16};
 use std::time::Duration;
 
 use bgp_core::command::{
-    Applied, Audience, Command, NextHopMode, Origination, PeerConfig, PeerRange, Policy, StopMode,
+    Applied, Audience, Command, LocalAsn, NextHopMode, Origination, PeerConfig, PeerRange, Policy,
+    RemovePrivateAs, StopMode,
 };
 use bgp_core::limit::{LimitAction, PrefixLimit};
 use bgp_core::peer_key::{InstanceName, PeerKey};
@@ -88,7 +89,7 @@ macro_rules! lines {
 fn neighbour_lines() -> Vec<Line<PeerConfig>> {
     let mut lines = lines!("", PeerConfig in PeerConfig {
         remote_asn: |config| config.remote_asn = RemoteAsn::Is(Asn(65009)),
-        local_asn: |config| config.local_asn = Some(Asn(65100)),
+        local_asn: |config| config.local_asn = None,
         families: |config| config.families = FamilySet::only(Family::Ipv4Unicast),
         extended_messages: |config| config.extended_messages ^= true,
         extended_next_hop: |config| config.extended_next_hop ^= true,
@@ -120,11 +121,31 @@ fn neighbour_lines() -> Vec<Line<PeerConfig>> {
         next_hop_v4: |config| config.next_hop_v4 = Some([192, 0, 2, 77].into()),
         next_hop_v6: |config| config.next_hop_v6 = Some("2001:db8::77".parse().unwrap()),
         sr_policy_strict: |config| config.sr_policy_strict ^= true,
+        route_reflector_client: |config| config.route_reflector_client ^= true,
+        allow_own_as: |config| config.allow_own_as = 1,
+        enforce_first_as: |config| config.enforce_first_as ^= true,
+        as_override: |config| config.as_override ^= true,
+        remove_private_as: |config| config.remove_private_as = None,
         description: |config| config.description = "another".into(),
     });
     lines.extend(lines!("add_path.", AddPath in PeerConfig {
         receive: |config| config.add_path.receive ^= true,
         send: |config| config.add_path.send = NonZeroU8::new(2),
+    }));
+    fn local(config: &mut PeerConfig) -> &mut LocalAsn {
+        config.local_asn.as_mut().unwrap()
+    }
+    lines.extend(lines!("local_asn.", LocalAsn in PeerConfig {
+        asn: |config| local(config).asn = Asn(65102),
+        no_prepend: |config| local(config).no_prepend ^= true,
+        replace_as: |config| local(config).replace_as ^= true,
+    }));
+    fn private(config: &mut PeerConfig) -> &mut RemovePrivateAs {
+        config.remove_private_as.as_mut().unwrap()
+    }
+    lines.extend(lines!("remove_private_as.", RemovePrivateAs in PeerConfig {
+        all: |config| private(config).all ^= true,
+        replace: |config| private(config).replace ^= true,
     }));
     fn graceful(config: &mut PeerConfig) -> &mut GracefulRestart {
         config.graceful_restart.as_mut().unwrap()
@@ -177,6 +198,7 @@ fn row_of(command: &Command) -> Option<&'static str> {
         Command::PutPrefixSet(..) => Some("PutPrefixSet"),
         Command::PutNeighborSet(..) => Some("PutNeighborSet"),
         Command::PutNextHop(..) => Some("PutNextHop"),
+        Command::PutClusterId(_) => Some("PutClusterId"),
         // In sections of their own.
         Command::PutPeer(..)
         | Command::PutPeerRange(..)
@@ -251,6 +273,7 @@ fn shared_changes() -> Vec<(Command, Command)> {
             Command::PutNextHop(hop, NextHopState { reachable: false, ..NextHopState::default() }),
             Command::DeleteNextHop(hop),
         ),
+        (Command::PutClusterId(Some(RouterId(99))), Command::PutClusterId(None)),
     ]
 }
 
@@ -351,6 +374,8 @@ fn base() -> PeerConfig {
         import: Policy::Named("in".into()),
         export: Policy::Named("out".into()),
         add_path: AddPath { receive: true, send: NonZeroU8::new(1) },
+        local_asn: Some(LocalAsn::new(Asn(65100))),
+        remove_private_as: Some(RemovePrivateAs { all: false, replace: true }),
         ..config(RemoteAsn::External, 1)
     }
 }
@@ -371,6 +396,7 @@ struct World {
     changed: Node,
     bystander: Node,
     inside: Node,
+    twin: Node,
     dynamic: Node,
     markers: u8,
 }
@@ -379,7 +405,7 @@ impl World {
     async fn start() -> Self {
         let (subject, changed) = (Node::start(65001, 1).await, Node::start(65002, 2).await);
         let (bystander, inside) = (Node::start(65003, 3).await, Node::start(65001, 4).await);
-        let dynamic = Node::start(65005, 5).await;
+        let (dynamic, twin) = (Node::start(65005, 5).await, Node::start(65001, 7).await);
         for command in shared_base() {
             subject.command(command).await;
         }
@@ -392,33 +418,54 @@ impl World {
         changed.originate("2:100:192.0.2.9", candidate_path(1)).await;
         let third = Origination { next_hop: Some([192, 0, 2, 3].into()), ..Origination::default() };
         bystander.originate("10.3.0.0/24", third).await;
+        inside.originate("10.5.0.0/24", Origination::default()).await;
+        for (node, routes) in [
+            // Our own number, but not first; and a foreign one first.
+            (&changed, [("10.6.0.0/24", vec![65001, 65002]), ("10.7.0.0/24", vec![65099])]),
+            // That of the neighbour whose settings change; and private ones behind a public one.
+            (&bystander, [("10.8.0.0/24", vec![65002, 65003]), ("10.9.0.0/24", vec![7, 65003])]),
+        ] {
+            let mut statements = Vec::new();
+            for (prefix, path) in routes {
+                node.command(Command::PutPrefixSet(prefix.into(), vec![prefix.parse().unwrap()])).await;
+                node.originate(prefix, Origination::default()).await;
+                let apply = path.into_iter().map(|asn| Act::Prepend(Asn(asn), 1)).collect();
+                let when = vec![Condition::PrefixSet(prefix.into())];
+                statements.push(StatementDef { when, apply, then: Flow::Accept });
+            }
+            let def = PolicyDef { statements, default: Otherwise::Accept };
+            node.command(Command::PutPolicy("paths".into(), def)).await;
+        }
         for node in [&bystander, &inside] {
             node.originate("10.4.0.0/24", Origination::default()).await;
         }
 
-        let apart = PeerConfig { local_asn: Some(Asn(65101)), ..config(RemoteAsn::External, 1) };
+        let apart =
+            PeerConfig { local_asn: Some(LocalAsn::new(Asn(65101))), ..config(RemoteAsn::External, 1) };
         subject.command(Command::PutPeer(changed.key(), base())).await;
         subject.command(Command::PutPeer(bystander.key(), apart)).await;
         subject.command(Command::PutPeer(inside.key(), config(RemoteAsn::Internal, 1))).await;
+        subject.command(Command::PutPeer(twin.key(), config(RemoteAsn::Internal, 1))).await;
         let range = PeerRange::new(config(RemoteAsn::External, 1));
         subject.command(Command::PutPeerRange(RANGE.parse().unwrap(), range)).await;
-        for (node, n) in [(&changed, 2), (&bystander, 3), (&inside, 4), (&dynamic, 5)] {
-            let asn = if n == 4 { RemoteAsn::Internal } else { RemoteAsn::External };
+        for (node, n) in [(&changed, 2), (&bystander, 3), (&inside, 4), (&dynamic, 5), (&twin, 7)] {
+            let asn = if matches!(n, 4 | 7) { RemoteAsn::Internal } else { RemoteAsn::External };
             let add_path = if n == 2 { AddPath::ALL } else { AddPath::NONE };
-            let config = PeerConfig { add_path, ..config(asn, n) };
+            let export = if matches!(n, 2 | 3) { Policy::Named("paths".into()) } else { Policy::Accept };
+            let config = PeerConfig { add_path, export, ..config(asn, n) };
             node.command(Command::PutPeer(subject.key(), config)).await;
         }
-        for node in [&subject, &changed, &bystander, &inside, &dynamic] {
+        for node in [&subject, &changed, &bystander, &inside, &twin, &dynamic] {
             node.command(Command::LoadingDone).await;
         }
-        let mut world = Self { subject, changed, bystander, inside, dynamic, markers: 0 };
+        let mut world = Self { subject, changed, bystander, inside, twin, dynamic, markers: 0 };
         world.all_is_told().await;
         world
     }
 
     /// The subject's neighbours.
-    fn neighbours(&self) -> [&Node; 4] {
-        [&self.changed, &self.bystander, &self.inside, &self.dynamic]
+    fn neighbours(&self) -> [&Node; 5] {
+        [&self.changed, &self.bystander, &self.inside, &self.twin, &self.dynamic]
     }
 
     async fn routes(&self) -> Vec<BTreeSet<String>> {
@@ -498,12 +545,15 @@ impl World {
 #[tokio::test]
 async fn a_change_costs_what_the_documentation_says() {
     let mut world = World::start().await;
-    let key = world.changed.key();
+    let (changed, inside) = (world.changed.key(), world.inside.key());
     let costs = rows("PeerConfig");
     for Line { setting, change } in neighbour_lines() {
-        let mut other = base();
+        // Only an internal neighbour is a client.
+        let client = setting == "route_reflector_client";
+        let (key, base) = if client { (inside, config(RemoteAsn::Internal, 1)) } else { (changed, base()) };
+        let mut other = base.clone();
         change(&mut other);
-        let (to, back) = (Command::PutPeer(key, other), Command::PutPeer(key, base()));
+        let (to, back) = (Command::PutPeer(key, other), Command::PutPeer(key, base));
         world.change(setting, costs[setting], &[key], to, back).await;
     }
 
@@ -539,6 +589,10 @@ async fn a_change_costs_what_the_documentation_says() {
         world.change(setting, costs[setting], &[], to, back).await;
     }
 
+    // There is nothing to reflect without a client.
+    let client = PeerConfig { route_reflector_client: true, ..config(RemoteAsn::Internal, 1) };
+    world.subject.command(Command::PutPeer(inside, client)).await;
+    world.all_is_told().await;
     let costs = rows("several neighbours");
     for (to, back) in shared_changes() {
         let setting = row_of(&to).unwrap();
@@ -557,11 +611,11 @@ async fn a_change_costs_what_the_documentation_says() {
     let costs = rows("SpeakerSettings");
     let asn = |asn| Command::PutIdentity { asn: Asn(asn), router_id: RouterId(1) };
     let id = |id| Command::PutIdentity { asn: Asn(65001), router_id: RouterId(id) };
-    let [changed, bystander, inside, dynamic] = world.neighbours().map(Node::key);
+    let [changed, bystander, inside, twin, dynamic] = world.neighbours().map(Node::key);
     let dynamic = dynamic.with_port(179);
-    world.change("asn", costs["asn"], &[changed, inside, dynamic], asn(65011), asn(65001)).await;
+    world.change("asn", costs["asn"], &[inside, twin, dynamic], asn(65011), asn(65001)).await;
     world
-        .change("router_id", costs["router_id"], &[changed, bystander, inside, dynamic], id(77), id(1))
+        .change("router_id", costs["router_id"], &[changed, bystander, inside, twin, dynamic], id(77), id(1))
         .await;
     for node in world.neighbours() {
         soon("shutdown", node.handle.shutdown(StopMode::Notify(String::new()))).await;

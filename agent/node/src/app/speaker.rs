@@ -192,6 +192,8 @@ fn name(command: &Command) -> String {
         Command::PutNextHop(address, _) => format!("next hop {address}"),
         Command::DeleteNextHop(address) => format!("next hop {address} removed"),
         Command::PutIdentity { asn, router_id } => format!("AS {asn}, router id {router_id}"),
+        Command::PutClusterId(Some(id)) => format!("cluster id {id}"),
+        Command::PutClusterId(None) => "cluster id removed".into(),
         Command::LoadingDone => "own routes are complete".into(),
         Command::ClearPeer(key, _) => format!("clear {key}"),
         Command::DisablePeer(key, _) => format!("disable {key}"),

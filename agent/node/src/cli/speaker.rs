@@ -12,6 +12,8 @@ const EXAMPLE: &str = r#"The file, with everything that this release knows:
   asn: 65000                          # or 6.10; required
   router-id: 192.0.2.1                # required
   listen: ["192.0.2.1:179", "[2001:db8::1]:179"]
+  cluster-id: 192.0.2.1               # of a route reflector; its router-id when left out
+  enforce-first-as: true              # a neighbor may say otherwise
   require-policy: true                # external ones exchange nothing without policies (RFC 8212)
   # neighbors keep our routes while we restart, and we theirs; off when left out. Set
   # forwarding-preserved only where something goes on forwarding without us; each start counts as a
@@ -28,7 +30,14 @@ const EXAMPLE: &str = r#"The file, with everything that this release knows:
       local-address: 192.0.2.1
       local-port: 1179                # any when left out
       device: eth0                    # the connection uses this interface, whatever routes say
-      local-asn: 65100                # presented instead of ours
+      # presented instead of ours; a number alone means the same. With no-prepend: false it goes in
+      # front of what an external neighbor tells, with replace-as: false ours stands behind it
+      local-asn: { asn: 65100, no-prepend: true, replace-as: true }
+      enforce-first-as: true          # its paths begin with its AS number; not a route server's
+      allow-own-as: 0                 # how often our AS number may be in a path that comes in
+      as-override: false              # true: its AS number becomes ours in what it is told
+      remove-private-as: { remove: leading, replace: false }        # or all; ours in their place
+      route-reflector-client: false   # true: routes are reflected for this internal neighbor
       families: [ipv4-unicast, ipv6-unicast]        # and ipv4- or ipv6-vpn, -srpolicy
       hold-time: 90                   # 0, or 3 and more
       keepalive: 30                   # a third of the hold time when left out

@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::num::{NonZeroU8, NonZeroU16};
 use std::path::Path;
 
-use bgp_core::command::{NextHopMode, PeerConfig, PeerRange, Policy};
+use bgp_core::command::{LocalAsn, NextHopMode, PeerConfig, PeerRange, Policy, RemovePrivateAs};
 use bgp_core::limit::{LimitAction, PrefixLimit};
 use bgp_core::peer_key::{BGP_PORT, PeerKey};
 use bgp_core::policy::{PolicyDef, PolicyName};
@@ -15,7 +15,7 @@ use bgp_core::session::{AddPath, GracefulRestart, HoldTime, PeerRole, RemoteAsn}
 use bgp_wire::{Asn, Family, FamilySet, Role};
 use ipnet::IpNet;
 
-use super::{Whom, asn, later};
+use super::{Whom, asn};
 use crate::yaml::{Fields, Item, Mistake, nearest};
 
 /// What a neighbour's entry may refer to.
@@ -24,6 +24,8 @@ pub(super) struct Known<'a> {
     pub(super) asn: Asn,
     /// An external neighbour without a policy exchanges nothing (RFC 8212).
     pub(super) require_policy: bool,
+    /// An external neighbour's paths must begin with its AS number.
+    pub(super) enforce_first_as: bool,
     /// Graceful restart.
     pub(super) graceful_restart: Option<GracefulRestart>,
     /// The policies of the file.
@@ -201,10 +203,16 @@ fn config(fields: &mut Fields<'_>, known: &Known<'_>) -> PeerConfig {
     config.role = role(fields, external);
     config.import = policy(fields.take("import"), external, known);
     config.export = policy(fields.take("export"), external, known);
-    later(
-        fields,
-        &[("route-reflector-client", "false", "leave it false"), ("allow-own-as", "0", "leave it 0")],
-    );
+    config.route_reflector_client = switch(fields, "route-reflector-client", false);
+    let allow = fields.take("allow-own-as");
+    let allow = allow.and_then(|item| item.number("how often ours may be in a path, 0 to 255", 0..=u8::MAX));
+    config.allow_own_as = allow.unwrap_or(0);
+    // A route server leaves itself out of the paths that it passes on (RFC 7947 section 2.2.2).
+    let of_route_server = config.role.is_some_and(|ours| ours.role == Role::RouteServerClient);
+    config.enforce_first_as =
+        switch(fields, "enforce-first-as", known.enforce_first_as && external && !of_route_server);
+    config.as_override = switch(fields, "as-override", false);
+    config.remove_private_as = fields.take("remove-private-as").and_then(|item| remove_private_as(&item));
     config
 }
 
@@ -264,7 +272,7 @@ fn max_prefixes(item: &Item<'_>) -> BTreeMap<Family, PrefixLimit> {
 
 fn is_external(config: &PeerConfig, known: &Known<'_>) -> bool {
     match config.remote_asn {
-        RemoteAsn::Is(asn) => asn != config.local_asn.unwrap_or(known.asn),
+        RemoteAsn::Is(asn) => asn != config.local_asn.map_or(known.asn, |local| local.asn),
         RemoteAsn::External => true,
         RemoteAsn::Internal => false,
     }
@@ -295,21 +303,32 @@ fn password(item: &Item<'_>) -> Option<Secret> {
 
 /// `local-asn`: a number, or `{asn, no-prepend: true, replace-as: true}`, which is what a number alone means here: the
 /// neighbour sees this AS number and never the speaker's own.
-fn local_asn(item: &Item<'_>) -> Option<Asn> {
+fn local_asn(item: &Item<'_>) -> Option<LocalAsn> {
     if item.is_scalar() {
-        return asn(item);
+        return asn(item).map(LocalAsn::new);
     }
     let mut fields = item.fields()?;
     let number = fields.need("asn").and_then(|item| asn(&item));
-    for key in ["no-prepend", "replace-as"] {
-        if let Some(item) = fields.take(key)
-            && item.boolean() == Some(false)
-        {
-            item.flaw(Mistake::Unsupported { remedy: "set it to true" });
-        }
-    }
+    let mut switch = |name| fields.take(name).and_then(|item| item.boolean()).unwrap_or(true);
+    let (no_prepend, replace_as) = (switch("no-prepend"), switch("replace-as"));
     fields.finish();
-    number
+    number.map(|asn| LocalAsn { asn, no_prepend, replace_as })
+}
+
+/// `remove-private-as`: no, `leading` or `all`, or `{ remove: all, replace: true }`.
+fn remove_private_as(item: &Item<'_>) -> Option<RemovePrivateAs> {
+    let all = |item: &Item<'_>| item.word(&["leading", "all"]).map(|word| word == 1);
+    if item.is_scalar() {
+        if item.text() == Some("false") {
+            return None;
+        }
+        return all(item).map(|all| RemovePrivateAs { all, replace: false });
+    }
+    let mut fields = item.fields()?;
+    let all = fields.need("remove").and_then(|item| all(&item));
+    let replace = fields.take("replace").and_then(|item| item.boolean()).unwrap_or(false);
+    fields.finish();
+    all.map(|all| RemovePrivateAs { all, replace })
 }
 
 /// `role`: what we are to the neighbour; `role-strict`: it must say what it is to us.

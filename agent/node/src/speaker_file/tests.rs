@@ -1,7 +1,7 @@
 use std::num::{NonZeroU8, NonZeroU16};
 use std::time::Duration;
 
-use bgp_core::command::{NextHopMode, Policy};
+use bgp_core::command::{LocalAsn, NextHopMode, Policy, RemovePrivateAs};
 use bgp_core::limit::{LimitAction, PrefixLimit};
 use bgp_core::outbox::Outbox;
 use bgp_core::peer_key::InstanceName;
@@ -29,7 +29,8 @@ fn flaws(rest: &str) -> Vec<String> {
 const WHOLE: &str = r#"
 listen: ["192.0.2.1:179", "[2001:db8::1]:179"]
 require-policy: true
-enforce-first-as: false
+enforce-first-as: true
+cluster-id: 192.0.2.9
 multipath: 1
 api: /run/peregrine.sock
 neighbors:
@@ -51,17 +52,19 @@ neighbors:
     device: eth0
     multihop: 64
     ttl-security: 2
-    route-reflector-client: false
+    enforce-first-as: false
+    as-override: true
+    remove-private-as: { remove: all, replace: true }
     next-hop: self
     next-hop-ipv4: 192.0.2.1
     next-hop-ipv6: "2001:db8::1"
-    allow-own-as: 0
+    allow-own-as: 2
     delay-open: 5
     max-prefixes-out: { ipv4-unicast: 500 }
     max-prefixes: { ipv4-unicast: { limit: 1000000, action: reset, restart: 300 }, ipv6-unicast: { limit: 0, action: warn } }
     import: POLICY
     export: accept
-  - { address: "2001:db8::2", asn: internal, ttl-security: 0 }
+  - { address: "2001:db8::2", asn: internal, ttl-security: 0, route-reflector-client: true }
   - { prefix: 198.51.100.0/24, asn: external, limit: 5, import: accept, export: accept }
 originate:
   - { prefix: 203.0.113.0/24, next-hop: self, communities: ["65000:1", "65000:1:2"], med: 10 }
@@ -84,7 +87,7 @@ fn the_whole_file() {
     let key: PeerKey = "192.0.2.2:1790".parse().unwrap();
     let mut expected = PeerConfig::new(RemoteAsn::Is(Asn(65010)));
     expected.local_address = Some("192.0.2.1".parse().unwrap());
-    expected.local_asn = Some(Asn(65100));
+    expected.local_asn = Some(LocalAsn::new(Asn(65100)));
     expected.families = FamilySet::UNICAST;
     expected.extended_messages = false;
     expected.extended_next_hop = true;
@@ -107,14 +110,20 @@ fn the_whole_file() {
         (Family::Ipv6Unicast, PrefixLimit { limit: 0, action: LimitAction::Warn }),
     ]);
     expected.import = Policy::Named("POLICY".into());
+    expected.allow_own_as = 2;
+    expected.as_override = true;
+    expected.remove_private_as = Some(RemovePrivateAs { all: true, replace: true });
     assert_eq!(file.peers[&key], expected);
+    assert_eq!(file.cluster_id, Some("192.0.2.9".parse().unwrap()));
 
     let range = &file.ranges[&"198.51.100.0/24".parse().unwrap()];
-    let config = PeerConfig { passive: true, ..PeerConfig::new(RemoteAsn::External) };
+    let usual = PeerConfig { enforce_first_as: true, ..PeerConfig::new(RemoteAsn::External) };
+    let config = PeerConfig { passive: true, ..usual };
     assert_eq!(*range, PeerRange { config, limit: 5 });
 
     let inner = &file.peers[&"2001:db8::2".parse().unwrap()];
     assert_eq!(inner.ttl_security, None);
+    assert!(inner.route_reflector_client);
     assert_eq!((&inner.import, &inner.export), (&Policy::Accept, &Policy::Accept));
     assert_eq!(inner.families, FamilySet::only(Family::Ipv4Unicast));
 
@@ -237,7 +246,7 @@ fn without_a_policy_external_neighbours_exchange_nothing_unless_told_so() {
 #[test]
 fn mistakes_about_the_whole_are_all_named() {
     let found = flaws(
-        "lsten: []\nmultipath: 8\nenforce-first-as: true\noriginate: [{prefix: 203.0.113.1/24}]\n\
+        "lsten: []\nmultipath: 8\nenforce-first-as: perhaps\noriginate: [{prefix: 203.0.113.1/24}]\n\
          policies: {p: {statements: [{if: {prefixes: owm}, then: drop}], default: reject}}\n\
          sets: {prefixes: {own: [10.0.0.0/8 le 40]}, as-paths: {a: []}}\n",
     );
@@ -246,7 +255,7 @@ fn mistakes_about_the_whole_are_all_named() {
         [
             "line 3: lsten: unknown field; did you mean \"listen\"?",
             "line 4: multipath: is not supported by this release; leave it 1",
-            "line 5: enforce-first-as: is not supported by this release; leave it false",
+            "line 5: enforce-first-as: must be true or false, not \"perhaps\"",
             "line 6: originate[0].prefix: must be a prefix such as 203.0.113.0/24 without host bits, not \"203.0.113.1/24\"",
             "line 7: policies.p.statements[0].if.prefixes: there is no \"owm\"; did you mean \"own\"?",
             "line 7: policies.p.statements[0].then: must be accept, reject or next, not \"drop\"",
@@ -346,7 +355,10 @@ fn commands_say_only_what_changed_in_an_order_that_works() {
     let all = old.commands_since(None);
     let kinds: Vec<_> =
         all.iter().map(|command| format!("{command:?}").split('(').next().unwrap().to_owned()).collect();
-    assert_eq!(kinds, ["PutPrefixSet", "PutPolicy", "PutOrigination", "PutPeer", "PutPeer", "PutPeerRange"]);
+    assert_eq!(
+        kinds,
+        ["PutClusterId", "PutPrefixSet", "PutPolicy", "PutOrigination", "PutPeer", "PutPeer", "PutPeerRange"]
+    );
     assert_eq!(old.commands_since(Some(&old)), []);
 
     let mut new = old.clone();

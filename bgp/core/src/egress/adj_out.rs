@@ -27,14 +27,21 @@ pub(crate) struct Told {
 pub(crate) struct Origin(u32);
 
 const PEER_BITS: u32 = 30;
+/// The kind of an origin that is an internal neighbour and our client.
+const CLIENT: u32 = 3;
 
 impl Origin {
     /// Originated here.
     pub(crate) const LOCAL: Self = Self(0);
 
-    /// Learnt from a neighbour; `external` if on an external session.
-    pub(crate) const fn from_peer(peer: PeerIx, external: bool) -> Self {
-        Self((if external { 1 } else { 2 }) << PEER_BITS | (peer.0 & ((1 << PEER_BITS) - 1)))
+    /// Learnt from a neighbour; `external` if on an external session, else from a `client` of ours or not.
+    pub(crate) const fn from_peer(peer: PeerIx, external: bool, client: bool) -> Self {
+        let kind = match (external, client) {
+            (true, _) => 1,
+            (false, false) => 2,
+            (false, true) => CLIENT,
+        };
+        Self(kind << PEER_BITS | (peer.0 & ((1 << PEER_BITS) - 1)))
     }
 
     /// No origin, but a number in the place of one.
@@ -54,6 +61,11 @@ impl Origin {
             1 => Learned::External,
             _ => Learned::Internal,
         }
+    }
+
+    /// Whether it came from a client of this route reflector (RFC 4456).
+    pub(crate) const fn is_client(self) -> bool {
+        self.0 >> PEER_BITS == CLIENT
     }
 
     /// The neighbour.
@@ -256,9 +268,9 @@ mod tests {
     #[test]
     fn an_origin_keeps_its_peer_and_kind() {
         assert_eq!((Origin::LOCAL.learned(), Origin::LOCAL.peer()), (Learned::Local, None));
-        let ebgp = Origin::from_peer(PeerIx(7), true);
+        let ebgp = Origin::from_peer(PeerIx(7), true, false);
         assert_eq!((ebgp.learned(), ebgp.peer()), (Learned::External, Some(PeerIx(7))));
-        let ibgp = Origin::from_peer(PeerIx(0), false);
+        let ibgp = Origin::from_peer(PeerIx(0), false, false);
         assert_eq!((ibgp.learned(), ibgp.peer()), (Learned::Internal, Some(PeerIx(0))));
     }
 
@@ -267,7 +279,7 @@ mod tests {
         let mut out = AdjOut::new();
         let attr = AttrStore::new(0).intern(&[], None, AttrFacts::default);
         let dest = |ix| DestId::from_index(ix);
-        let from = |peer| Some(Told { attr, origin: Origin::from_peer(PeerIx(peer), true) });
+        let from = |peer| Some(Told { attr, origin: Origin::from_peer(PeerIx(peer), true, false) });
         out.set(dest(3), from(1));
         out.set(dest(2000), from(2));
         out.set(dest(4), Some(Told { attr, origin: Origin::LOCAL }));

@@ -5,18 +5,18 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use bgp_wire::attr::{Canonical, encode};
-use bgp_wire::{Family, NextHop, PathId};
+use bgp_wire::{Family, NextHop, PathId, RouterId};
 use bytes::{Bytes, BytesMut};
 
 use super::adj_out::{Origin, Told};
 use super::edit::edit;
-use super::export::Rules;
+use super::export::{Outgoing, Rules};
 use super::field::ExportKey;
 use super::group::GroupKey;
 use super::queue::{Queue, Scope};
 use crate::command::{Audience, Origination};
 use crate::policy::{Edits, Learned, Program, Route, Verdict, eval};
-use crate::rib::{AttrId, AttrSet, AttrStore, DestId, SourceId, Sources, Table};
+use crate::rib::{AttrSet, AttrStore, DestId, SourceId, Sources, Table};
 use crate::stats::SpeakerStats;
 
 /// What an update group works with.
@@ -112,6 +112,8 @@ impl Filter {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Form {
     pub(crate) learned: Learned,
+    /// It is reflected; this is its originator (RFC 4456).
+    pub(crate) reflected: Option<RouterId>,
     pub(crate) edits: Option<Edits>,
 }
 
@@ -120,14 +122,17 @@ pub(crate) struct Form {
 pub(crate) struct Forms {
     list: Vec<Form>,
     /// The verdict on the attribute set that came last: prefixes of one set come together.
-    last: Option<(AttrId, Learned, Option<u32>)>,
+    last: Option<(Told, Option<u32>)>,
 }
 
 const PLAIN: [Learned; 3] = [Learned::Local, Learned::External, Learned::Internal];
 
 impl Forms {
     fn new() -> Self {
-        Self { list: PLAIN.map(|learned| Form { learned, edits: None }).to_vec(), last: None }
+        Self {
+            list: PLAIN.map(|learned| Form { learned, reflected: None, edits: None }).to_vec(),
+            last: None,
+        }
     }
 
     /// The form of this number.
@@ -136,8 +141,14 @@ impl Forms {
     }
 
     fn number(&mut self, form: Form) -> u32 {
-        // Policies have few outcomes.
-        if let Some(at) = self.list.iter().position(|known| *known == form) {
+        // Policies have few outcomes. Routes of one originator come together.
+        let mut known = self.list.iter();
+        let at = if form.reflected.is_some() {
+            known.rposition(|known| *known == form)
+        } else {
+            known.position(|known| *known == form)
+        };
+        if let Some(at) = at {
             return at as u32;
         }
         self.list.push(form);
@@ -170,7 +181,7 @@ impl<K: ExportKey> Cx<'_, K> {
     #[inline]
     pub(super) fn origin(&self, source: SourceId) -> Origin {
         match (self.sources.peer(source), self.sources.facts(source)) {
-            (Some(peer), Some(facts)) => Origin::from_peer(peer, facts.external),
+            (Some(peer), Some(facts)) => Origin::from_peer(peer, facts.external, facts.client),
             _ => Origin::LOCAL,
         }
     }
@@ -184,16 +195,15 @@ impl<K: ExportKey> Cx<'_, K> {
         key: K,
         route: Told,
     ) -> Option<u32> {
-        let learned = route.origin.learned();
-        if let Some((attr, from, verdict)) = self.scratch.forms.last
-            && attr == route.attr
-            && from == learned
+        if let Some((last, verdict)) = self.scratch.forms.last
+            && last.attr == route.attr
+            && is_as_good(last.origin, route.origin, group)
         {
             return verdict;
         }
         let verdict = self.judge(filter, group, key, route).map(|form| self.scratch.forms.number(form));
-        if learned != Learned::Local && !filter.is_by_prefix() {
-            self.scratch.forms.last = Some((route.attr, learned, verdict));
+        if route.origin != Origin::LOCAL && !filter.is_by_prefix() {
+            self.scratch.forms.last = Some((route, verdict));
         }
         verdict
     }
@@ -202,7 +212,7 @@ impl<K: ExportKey> Cx<'_, K> {
     pub(super) fn judge(&self, filter: &Filter, group: &GroupKey, key: K, told: Told) -> Option<Form> {
         let attrs = self.attrs.set(told.attr);
         let learned = told.origin.learned();
-        if !group.rules.admit(learned, attrs.facts())
+        if !group.rules.admit(told.origin, attrs.facts())
             || (learned == Learned::Local && !self.may_hear(group, key))
         {
             return None;
@@ -217,7 +227,9 @@ impl<K: ExportKey> Cx<'_, K> {
         if group.alone.is_some_and(|peer| next_hop.address() == peer.address) {
             return None;
         }
-        Some(Form { learned, edits })
+        let sender = || Some(self.sources.peer_facts(told.origin.peer()?)?.router_id);
+        let reflected = group.rules.reflected(learned, attrs.facts(), sender);
+        Some(Form { learned, reflected, edits })
     }
 
     fn may_hear(&self, group: &GroupKey, key: K) -> bool {
@@ -230,6 +242,12 @@ impl<K: ExportKey> Cx<'_, K> {
     }
 }
 
+/// Whether export can't tell two origins apart: who an internal neighbour is, is told where its routes are reflected.
+fn is_as_good(one: Origin, other: Origin, group: &GroupKey) -> bool {
+    let any = one.learned() == Learned::External || group.rules.external;
+    one == other || (any && one.learned() == other.learned())
+}
+
 /// Writes what a form makes of a route's attributes into `section`: all of them for IPv4 unicast with an IPv4 next hop,
 /// else all but MP_REACH_NLRI. Gives the next hop; `None` where there is none to tell.
 pub(crate) fn write_section(
@@ -238,18 +256,25 @@ pub(crate) fn write_section(
     set: &AttrSet,
     section: &mut Section,
 ) -> Option<NextHop> {
-    let edited = form.edits.as_ref().map(|edits| edit(edits, set));
+    let external = group.rules.external;
+    let edited = form.edits.as_ref().map(|edits| edit(edits, set, !external));
     let canonical = edited.as_deref().unwrap_or_else(|| set.canonical());
-    let (own, med) =
-        form.edits.as_ref().map_or((false, false), |edits| (edits.next_hop_self, edits.med.is_some()));
+    let own = form.edits.as_ref().is_some_and(|edits| edits.next_hop_self);
     let next_hop = group.rules.next_hop(form.learned, own, set.next_hop())?;
+    let route = Outgoing {
+        learned: form.learned,
+        policy_med: form.edits.as_ref().is_some_and(|edits| edits.med.is_some()),
+        next_hop: Some(next_hop),
+        reflected: form.reflected,
+        prepends: form.edits.as_ref().filter(|_| external).map_or(&[], |edits| &edits.prepend),
+    };
     let Section { bytes, four_octet } = section;
     bytes.clear();
     if group.rules.four_octet {
-        group.rules.write(canonical, form.learned, med, Some(next_hop), bytes);
+        group.rules.write(canonical, route, bytes);
     } else {
         four_octet.clear();
-        group.rules.write(canonical, form.learned, med, None, four_octet);
+        group.rules.write(canonical, Outgoing { next_hop: None, ..route }, four_octet);
         let own_field = match (group.rules.family, next_hop) {
             (Family::Ipv4Unicast, NextHop::V4(address)) => Some(address),
             (
@@ -287,6 +312,9 @@ mod tests {
             family: Family::Ipv4Unicast,
             external: true,
             local_asn: Asn(4_200_000_000),
+            path: None,
+            client: false,
+            cluster: None,
             four_octet,
             max_message: 4096,
             next_hop: NextHopMode::Default,
@@ -304,7 +332,7 @@ mod tests {
     fn a_peer_without_long_as_numbers_gets_both_paths() {
         let octets = Builder::new(Origin::Igp).prepend(Asn(65020), 1).build();
         let set = AttrSet::new(&octets, None, Canonical(&octets).facts());
-        let form = Form { learned: Learned::External, edits: None };
+        let form = Form { learned: Learned::External, reflected: None, edits: None };
         let mut section = Section::default();
         let codes =
             |section: &Section| AttrIter::new(&section.bytes).map(|attr| attr.code).collect::<Vec<_>>();
@@ -322,9 +350,11 @@ mod tests {
     #[test]
     fn forms_without_edits_need_no_search() {
         let mut forms = Forms::new();
-        let edited =
-            |med| Form { learned: Learned::Local, edits: Some(Edits { med: Some(med), ..Edits::default() }) };
-        assert_eq!(forms.number(Form { learned: Learned::Internal, edits: None }), 2);
+        let edited = |med| {
+            let edits = Some(Edits { med: Some(med), ..Edits::default() });
+            Form { learned: Learned::Local, reflected: None, edits }
+        };
+        assert_eq!(forms.number(Form { learned: Learned::Internal, reflected: None, edits: None }), 2);
         assert_eq!((forms.number(edited(1)), forms.number(edited(2)), forms.number(edited(1))), (3, 4, 3));
         assert_eq!(forms.form(4), Some(&edited(2)));
         forms.clear();

@@ -5,8 +5,9 @@ use bgp_wire::attr::{Builder, Canonical};
 use crate::policy::Edits;
 use crate::rib::AttrSet;
 
-/// The canonical form of a set after the edits. The next hop is not part of it.
-pub(crate) fn edit(edits: &Edits, set: &AttrSet) -> Vec<u8> {
+/// The canonical form of a set after the edits. The next hop is not part of it, nor is what goes in front of the AS path
+/// without `prepends`: towards an external peer it stands in front of our own number, which is not there yet.
+pub(crate) fn edit(edits: &Edits, set: &AttrSet, prepends: bool) -> Vec<u8> {
     // Every field is named, so that a new one can't be forgotten.
     let Edits {
         med,
@@ -24,7 +25,7 @@ pub(crate) fn edit(edits: &Edits, set: &AttrSet) -> Vec<u8> {
     if local_pref.is_some() {
         builder.local_pref(*local_pref);
     }
-    for &(asn, times) in prepend {
+    for &(asn, times) in prepend.iter().filter(|_| prepends) {
         builder.prepend(asn, times);
     }
     if !communities.is_empty() {
@@ -59,13 +60,15 @@ mod tests {
             large_communities: [LargeCommunity::new(1, 2, 3)].into_iter().collect(),
             only_to_customer: Some(Asn(65030)),
         };
-        let octets = edit(&edits, &set);
+        let octets = edit(&edits, &set, true);
         let edited = Canonical(&octets);
         assert_eq!((edited.origin(), edited.med(), edited.local_pref()), (Origin::Egp, Some(7), Some(200)));
         assert_eq!(edited.as_path().to_string(), "65010 65010 65020");
         assert_eq!(edited.communities().collect::<Vec<_>>(), [Community::new(1, 1), Community::new(2, 2)]);
         assert_eq!(edited.large_communities().count(), 1);
         assert_eq!(edited.only_to_customer(), Some(Asn(65030)));
-        assert_eq!(edit(&Edits::default(), &set), set.canonical());
+        let behind = edit(&edits, &set, false);
+        assert_eq!(Canonical(&behind).as_path().to_string(), "65020");
+        assert_eq!(edit(&Edits::default(), &set, true), set.canonical());
     }
 }

@@ -1,9 +1,11 @@
 //! What changes on the way out: who may hear of a route at all, the next hop, and the attributes.
 //!
 //! The rules are those of RFC 4271 section 5 (which attribute goes where), section 9.1.3 and RFC 1997 (what is not
-//! told), RFC 4456 (nothing from one internal peer to another; this speaker does not reflect), RFC 9494 section 4.3 (who
-//! hears of long-lived stale routes), RFC 8326 section 4.2 (what is said before a session is shut down) and RFC 9234
-//! section 5 (roles).
+//! told), RFC 4456 (what goes from one internal peer to another), RFC 9494 section 4.3 (who hears of long-lived stale
+//! routes), RFC 8326 section 4.2 (what is said before a session is shut down) and RFC 9234 section 5 (roles).
+//!
+//! What an internal peer is told of another's route is that route: its next hop, AS path, LOCAL_PREF and MED stay (RFC
+//! 4456 section 10), unless the peer's configuration or policy says otherwise.
 //!
 //! *Never:* looks at a prefix; that is policy's part.
 
@@ -11,8 +13,10 @@ use std::net::Ipv4Addr;
 use std::num::NonZeroU8;
 
 use bgp_wire::attr::{AttrFacts, AttrIter, Community, FactFlags, code};
-use bgp_wire::{Asn, EncodeOptions, Family, FamilySet, NextHop, Role};
+use bgp_wire::{Asn, EncodeOptions, Family, FamilySet, NextHop, Role, RouterId};
 
+use super::adj_out::Origin;
+use super::as_path::{self, PathRules};
 use crate::command::NextHopMode;
 use crate::policy::{Edits, Learned};
 use crate::session::role::{self, Egress};
@@ -25,6 +29,12 @@ pub(crate) struct Rules {
     pub(crate) external: bool,
     /// The AS number that the peer knows us by.
     pub(crate) local_asn: Asn,
+    /// What becomes of the AS paths of routes beside that; for external peers only.
+    pub(crate) path: Option<PathRules>,
+    /// The peer is a client of this route reflector (RFC 4456).
+    pub(crate) client: bool,
+    /// The cluster that this speaker reflects for; for internal peers only.
+    pub(crate) cluster: Option<RouterId>,
     /// AS numbers are sent with four octets.
     pub(crate) four_octet: bool,
     /// The longest message the peer takes.
@@ -49,12 +59,27 @@ pub(crate) struct Rules {
 const DEFAULT_LOCAL_PREF: [u8; 7] = [0x40, code::LOCAL_PREF, 4, 0, 0, 0, 100];
 const AS_SEQUENCE: u8 = 2;
 
+/// What a route is on its way out, beside its attributes.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Outgoing<'a> {
+    pub(crate) learned: Learned,
+    /// The MED is our policy's.
+    pub(crate) policy_med: bool,
+    /// What is told in NEXT_HOP, where the family has it there.
+    pub(crate) next_hop: Option<NextHop>,
+    /// The route is reflected; this is its originator.
+    pub(crate) reflected: Option<RouterId>,
+    /// What policy puts before our AS number, in the order of its acts; for external peers only.
+    pub(crate) prepends: &'a [(Asn, u8)],
+}
+
 impl Rules {
     /// Whether a route from there and with these attributes may be told at all.
     #[inline]
-    pub(crate) fn admit(&self, learned: Learned, facts: &AttrFacts) -> bool {
-        // RFC 4456 section 6: what an internal peer sent goes to external peers only.
-        if learned == Learned::Internal && !self.external {
+    pub(crate) fn admit(&self, from: Origin, facts: &AttrFacts) -> bool {
+        let learned = from.learned();
+        // RFC 4456 section 6: from a client to everyone, from other internal peers to external peers and clients.
+        if learned == Learned::Internal && !self.external && !self.client && !from.is_client() {
             return false;
         }
         // RFC 9494 section 4.3. Its section 4.6, by which internal peers may hear them all the same, is not used.
@@ -69,7 +94,16 @@ impl Rules {
         if self.external && learned != Learned::Local && self.family.is_sr_policy() {
             return false;
         }
-        // RFC 1997: without confederations the two of them end at the border of the AS.
+        // RFC 1997 closes the way for what was received: own routes go out, and what they say counts for whoever hears of
+        // them.
+        if learned == Learned::Local {
+            return true;
+        }
+        // RFC 3765: not to those who are a peer of ours in so many words (RFC 9234).
+        if self.role == Some(Role::Peer) && facts.flags.has(FactFlags::NO_PEER) {
+            return false;
+        }
+        // Without confederations the two of them end at the border of the AS.
         let closed = facts.flags.has(FactFlags::NO_EXPORT) || facts.flags.has(FactFlags::NO_EXPORT_SUBCONFED);
         !(facts.flags.has(FactFlags::NO_ADVERTISE) || self.external && closed)
     }
@@ -104,21 +138,28 @@ impl Rules {
         })
     }
 
-    /// Writes the attributes of an UPDATE from a canonical set: all of them for IPv4 unicast with an IPv4 next hop, else
-    /// all but MP_REACH_NLRI. AS numbers have four octets still. `policy_med` says that the set's MED is our policy's.
-    ///
-    /// One pass, no allocation beyond `out`; codes stay in ascending order.
-    pub(crate) fn write(
+    /// What a route is reflected with as its originator (RFC 4456 section 8): who it says that is, or who told us of it.
+    /// `None` for a route that is not reflected.
+    pub(crate) fn reflected(
         &self,
-        canonical: &[u8],
         learned: Learned,
-        policy_med: bool,
-        next_hop: Option<NextHop>,
-        out: &mut Vec<u8>,
-    ) {
+        facts: &AttrFacts,
+        sender: impl FnOnce() -> Option<RouterId>,
+    ) -> Option<RouterId> {
+        let reflected = learned == Learned::Internal && !self.external;
+        if reflected { facts.originator.or_else(sender) } else { None }
+    }
+
+    /// Writes the attributes of an UPDATE from a canonical set: all of them for IPv4 unicast with an IPv4 next hop, else
+    /// all but MP_REACH_NLRI. AS numbers have four octets still.
+    ///
+    /// One pass, no allocation beyond `out` in the usual case; codes stay in ascending order.
+    pub(crate) fn write(&self, canonical: &[u8], route: Outgoing<'_>, out: &mut Vec<u8>) {
         let mut missing = Missing {
             as_path: true,
-            next_hop: match next_hop {
+            originator: route.reflected,
+            cluster: self.cluster.filter(|_| route.reflected.is_some()),
+            next_hop: match route.next_hop {
                 Some(NextHop::V4(address)) if self.family == Family::Ipv4Unicast => Some(address),
                 Some(_) | None => None,
             },
@@ -126,20 +167,28 @@ impl Rules {
             only_to_customer: self.role.is_some_and(|role| role::egress(role, false) == Egress::Mark),
         };
         for attr in AttrIter::new(canonical) {
-            missing.fill(attr.code, self, out);
+            missing.fill(attr.code, self, route.prepends, out);
             match attr.code {
                 code::AS_PATH => {
                     missing.as_path = false;
                     if self.external {
-                        self.prepend(attr.value, out);
+                        self.prepend(attr.value, route.prepends, out);
                     } else {
                         out.extend_from_slice(attr.raw);
                     }
                 }
                 // RFC 4271 section 5.1.4: a MED that came from another AS does not leave ours.
-                code::MED if self.external && learned != Learned::Local && !policy_med => {}
+                code::MED if self.external && route.learned != Learned::Local && !route.policy_med => {}
                 // Sections 5.1.5 and RFC 4456 section 8: only inside the AS.
                 code::LOCAL_PREF | code::ORIGINATOR_ID | code::CLUSTER_LIST if self.external => {}
+                code::ORIGINATOR_ID => {
+                    missing.originator = None;
+                    out.extend_from_slice(attr.raw);
+                }
+                code::CLUSTER_LIST => match missing.cluster.take() {
+                    Some(cluster) => cluster_list(cluster, attr.value, out),
+                    None => out.extend_from_slice(attr.raw),
+                },
                 code::LOCAL_PREF => {
                     missing.local_pref = false;
                     out.extend_from_slice(attr.raw);
@@ -152,23 +201,25 @@ impl Rules {
                 _ => out.extend_from_slice(attr.raw),
             }
         }
-        missing.fill(u8::MAX, self, out);
+        missing.fill(u8::MAX, self, route.prepends, out);
     }
 
     /// Writes an AS_PATH with our AS number in front (RFC 4271 section 5.1.2 b).
-    fn prepend(&self, path: &[u8], out: &mut Vec<u8>) {
+    fn prepend(&self, path: &[u8], prepends: &[(Asn, u8)], out: &mut Vec<u8>) {
+        if self.path.is_some() || !prepends.is_empty() {
+            let front = as_path::front(prepends, self.local_asn, self.path.as_ref());
+            let mut value = Vec::new();
+            as_path::write(&front, path, self.local_asn, self.path.as_ref(), &mut value);
+            header(0x40, code::AS_PATH, value.len(), out);
+            out.extend_from_slice(&value);
+            return;
+        }
         let asn = self.local_asn.0.to_be_bytes();
         let (joined, rest) = match path {
             [AS_SEQUENCE, count, rest @ ..] if *count < u8::MAX => (count + 1, rest),
             _ => (1, path),
         };
-        match u8::try_from(rest.len() + 6) {
-            Ok(len) => out.extend_from_slice(&[0x40, code::AS_PATH, len]),
-            Err(_) => {
-                let [high, low] = ((rest.len() + 6) as u16).to_be_bytes();
-                out.extend_from_slice(&[0x50, code::AS_PATH, high, low]);
-            }
-        }
+        header(0x40, code::AS_PATH, rest.len() + 6, out);
         out.extend_from_slice(&[AS_SEQUENCE, joined]);
         out.extend_from_slice(&asn);
         out.extend_from_slice(rest);
@@ -181,9 +232,30 @@ impl Rules {
     }
 }
 
+/// Writes the head of an attribute.
+fn header(flags: u8, code: u8, len: usize, out: &mut Vec<u8>) {
+    const EXTENDED: u8 = 0x10;
+    match u8::try_from(len) {
+        Ok(len) => out.extend_from_slice(&[flags, code, len]),
+        Err(_) => {
+            let [high, low] = (len as u16).to_be_bytes();
+            out.extend_from_slice(&[flags | EXTENDED, code, high, low]);
+        }
+    }
+}
+
+/// Writes a CLUSTER_LIST with our cluster in front (RFC 4456 section 8).
+fn cluster_list(cluster: RouterId, passed: &[u8], out: &mut Vec<u8>) {
+    header(0x80, code::CLUSTER_LIST, passed.len() + 4, out);
+    out.extend_from_slice(&cluster.octets());
+    out.extend_from_slice(passed);
+}
+
 /// Attributes that the peer must get and the set does not hold, or not there.
 struct Missing {
     as_path: bool,
+    originator: Option<RouterId>,
+    cluster: Option<RouterId>,
     next_hop: Option<Ipv4Addr>,
     local_pref: bool,
     only_to_customer: bool,
@@ -192,11 +264,11 @@ struct Missing {
 impl Missing {
     /// Writes those that belong before `code`.
     #[inline]
-    fn fill(&mut self, code: u8, rules: &Rules, out: &mut Vec<u8>) {
+    fn fill(&mut self, code: u8, rules: &Rules, prepends: &[(Asn, u8)], out: &mut Vec<u8>) {
         if self.as_path && code > code::AS_PATH {
             self.as_path = false;
             if rules.external {
-                rules.prepend(&[], out);
+                rules.prepend(&[], prepends, out);
             } else {
                 out.extend_from_slice(&[0x40, code::AS_PATH, 0]);
             }
@@ -210,6 +282,17 @@ impl Missing {
         if self.local_pref && code > code::LOCAL_PREF {
             self.local_pref = false;
             out.extend_from_slice(&DEFAULT_LOCAL_PREF);
+        }
+        if code > code::ORIGINATOR_ID
+            && let Some(originator) = self.originator.take()
+        {
+            header(0x80, code::ORIGINATOR_ID, 4, out);
+            out.extend_from_slice(&originator.octets());
+        }
+        if code > code::CLUSTER_LIST
+            && let Some(cluster) = self.cluster.take()
+        {
+            cluster_list(cluster, &[], out);
         }
         if self.only_to_customer && code > code::ONLY_TO_CUSTOMER {
             self.only_to_customer = false;

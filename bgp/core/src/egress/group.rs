@@ -343,6 +343,11 @@ impl Group {
         self.walk_again();
     }
 
+    /// What the rules make of some routes is another thing now, under the same policy.
+    pub(crate) fn judge_again(&mut self) {
+        self.refilter(self.filter.clone());
+    }
+
     /// A member asks for everything again (RFC 2918), or shall have it.
     pub(crate) fn refresh(&mut self, peer: PeerIx, refresh: Refresh) {
         if let Some(member) = self.members.get_mut(&peer) {

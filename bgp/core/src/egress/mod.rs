@@ -2,7 +2,7 @@
 //!
 //! - `group`: update groups, where peers that are told the same share all work; `batch`: what they do with changes;
 //!   `walk`: how members catch up
-//! - `export`: what changes on the way out
+//! - `export`: what changes on the way out; `as_path`: the same for AS paths that need more than our number in front
 //! - `field`: where in an UPDATE a family's prefixes stand
 //! - `adj_out`: what has been told; `paths_out`: the same where several paths of a destination are told (RFC 7911),
 //!   `choice`: which ones; `dests`: a set of destinations
@@ -13,9 +13,10 @@
 //! - `cx`: what a group works with, and policy on the way out
 //!
 //! *Absent on purpose:* sessions (a group knows its members by number and by what was negotiated), timers (changes
-//! coalesce because writers pull), route reflection.
+//! coalesce because writers pull: there is no MinRouteAdvertisementInterval, RFC 4271 section 9.2.1.1).
 
 mod adj_out;
+mod as_path;
 mod batch;
 mod choice;
 mod cx;
@@ -31,6 +32,7 @@ mod ring;
 mod walk;
 
 pub(crate) use adj_out::{AdjOut, Told};
+pub(crate) use as_path::PathRules;
 pub(crate) use cx::{Cx, Filter, Form, Scratch, canonical_form};
 pub(crate) use edit::edit;
 pub(crate) use export::Rules;

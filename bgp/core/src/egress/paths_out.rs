@@ -247,7 +247,10 @@ mod tests {
     fn sources(count: u32) -> Vec<SourceId> {
         let mut sources = Sources::new();
         let address = [192, 0, 2, 1].into();
-        sources.peer_up(PeerIx(0), PeerSource { external: true, router_id: RouterId(1), address });
+        sources.peer_up(
+            PeerIx(0),
+            PeerSource { external: true, router_id: RouterId(1), address, client: false },
+        );
         (0..count).map(|id| sources.intern(PeerIx(0), PathId(id)).unwrap()).collect()
     }
 

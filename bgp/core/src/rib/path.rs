@@ -22,6 +22,11 @@ pub enum PathRejected {
     /// An SR policy without a route target that begins with an address and without NO_ADVERTISE, where the neighbour's
     /// configuration asks for one (RFC 9830 section 4.2.1).
     NoTarget,
+    /// The path of an external neighbour's route does not begin with its AS number, where the neighbour's configuration asks
+    /// for that (RFC 4271 section 6.3): the route counts as withdrawn (RFC 7606 section 7.2).
+    FirstAs,
+    /// Our cluster identifier is in the CLUSTER_LIST (RFC 4456 section 8).
+    ClusterLoop,
 }
 
 /// A path as stored.
@@ -90,6 +95,8 @@ impl Path {
             4 => Some(PathRejected::OwnNextHop),
             5 => Some(PathRejected::RouteLeak),
             6 => Some(PathRejected::NoTarget),
+            7 => Some(PathRejected::FirstAs),
+            8 => Some(PathRejected::ClusterLoop),
             _ => None,
         }
     }
@@ -104,6 +111,8 @@ impl Path {
             Err(PathRejected::OwnNextHop) => 4,
             Err(PathRejected::RouteLeak) => 5,
             Err(PathRejected::NoTarget) => 6,
+            Err(PathRejected::FirstAs) => 7,
+            Err(PathRejected::ClusterLoop) => 8,
         };
         code << REJECTED_SHIFT
     }

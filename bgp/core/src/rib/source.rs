@@ -51,6 +51,8 @@ pub struct PeerSource {
     pub router_id: RouterId,
     /// The address of its end of the session.
     pub address: IpAddr,
+    /// It is a client of this route reflector (RFC 4456).
+    pub client: bool,
 }
 
 /// All sources of one speaker.
@@ -131,6 +133,13 @@ impl Sources {
         match &mut self.peers[at] {
             Some(known) => known.facts = facts,
             slot @ None => *slot = Some(Peer::new(facts)),
+        }
+    }
+
+    /// The neighbour is a client of this route reflector from now on, or is none.
+    pub fn set_client(&mut self, peer: PeerIx, client: bool) {
+        if let Some(known) = self.known_mut(peer) {
+            known.facts.client = client;
         }
     }
 
@@ -274,6 +283,12 @@ impl Sources {
         self.known(source).map(|peer| &peer.facts)
     }
 
+    /// What is known about a neighbour.
+    #[must_use]
+    pub fn peer_facts(&self, peer: PeerIx) -> Option<&PeerSource> {
+        self.peers.get(peer.index())?.as_ref().map(|peer| &peer.facts)
+    }
+
     /// The epoch that a path of a family belongs to that arrives now.
     pub(super) fn epoch(&self, source: SourceId, family: Family) -> u16 {
         self.known(source).map_or(0, |peer| peer.epochs[family.index()].now)
@@ -345,7 +360,12 @@ mod tests {
     const V6: Family = Family::Ipv6Unicast;
 
     fn facts() -> PeerSource {
-        PeerSource { external: true, router_id: RouterId(1), address: IpAddr::from([192, 0, 2, 1]) }
+        PeerSource {
+            external: true,
+            router_id: RouterId(1),
+            address: IpAddr::from([192, 0, 2, 1]),
+            client: false,
+        }
     }
 
     #[test]

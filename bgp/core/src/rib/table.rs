@@ -627,7 +627,7 @@ fn candidate(source: SourceId, post: AttrId, cx: &Context<'_>) -> Candidate {
         local: source.is_local(),
         long_lived_stale: facts.flags.has(FactFlags::LLGR_STALE),
         local_pref: facts.local_pref.unwrap_or(DEFAULT_LOCAL_PREF),
-        as_path_len: facts.as_path_len,
+        as_path_len: u32::from(facts.as_path_len),
         origin: facts.origin as u8,
         med: facts.med.unwrap_or(0),
         neighbor_as: facts.neighbor_as,

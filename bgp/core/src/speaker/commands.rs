@@ -74,6 +74,7 @@ impl Speaker {
                 }
                 Ok(applied_if(known))
             }
+            Command::PutClusterId(id) => Ok(self.put_cluster_id(id)),
             Command::PutIdentity { asn, router_id } => self.put_identity(now, asn, router_id, out),
             Command::LoadingDone => {
                 let first = self.loaded.is_none();
@@ -122,6 +123,7 @@ impl Speaker {
                 self.delete_peer(now, &dynamic, out);
             }
             self.add_peer(now, key, config, settings, None, out);
+            self.review_cluster();
             self.doors_version += 1;
             return Ok(Applied::Applied);
         };
@@ -134,7 +136,9 @@ impl Speaker {
             self.doors_version += 1;
         }
         self.leave_range(peer);
-        Ok(self.update_peer(now, peer, config, settings, out))
+        let applied = self.update_peer(now, peer, config, settings, out);
+        self.review_cluster();
+        Ok(applied)
     }
 
     /// A neighbour gets another configuration, and what has to happen happens.
@@ -151,7 +155,8 @@ impl Speaker {
         let old = std::mem::replace(&mut neighbour.config, config);
         let new = &neighbour.config;
         let other_transport = old.has_other_transport(new);
-        let other_import = old.import != new.import || old.sr_policy_strict != new.sr_policy_strict;
+        let other_import = old.import != new.import || old.judges_otherwise(new);
+        let other_client = old.route_reflector_client != new.route_reflector_client;
         neighbour.import = import;
         let helps = new.graceful_restart.is_some();
         let mut applied = self.reconfigure(now, peer, settings, out);
@@ -163,6 +168,9 @@ impl Speaker {
         }
         if other_import {
             self.begin_reimport(peer);
+        }
+        if other_client {
+            self.reflect_again(peer);
         }
         self.change_limits(now, peer, &old, out);
         self.regroup(peer);
@@ -229,6 +237,7 @@ impl Speaker {
     pub(super) fn delete_peer(&mut self, now: Instant, key: &PeerKey, out: &mut Outbox<Output>) -> Applied {
         let Some(peer) = self.by_key.remove(key) else { return Applied::Unchanged };
         self.leave_range(peer);
+        self.review_cluster();
         self.doors_version += 1;
         self.session(now, peer, session::Input::Stop(StopReason::Deconfigured), out);
         self.forget_stale(peer);
@@ -313,6 +322,11 @@ impl Speaker {
             }
             // Its session may stay, behind a local AS number, but what is a loop is another matter now.
             self.begin_reimport(peer);
+        }
+        self.review_cluster();
+        for peer in self.keys() {
+            // Our AS number may stand behind another one in what it is told.
+            self.regroup(peer);
         }
         // Whether an SR policy is meant for us, and who made it, follows from who we are.
         for family in Family::ALL.into_iter().filter(|family| family.is_sr_policy()) {

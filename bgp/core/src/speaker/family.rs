@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use bgp_wire::attr::{Canonical, Community, FactFlags};
+use bgp_wire::attr::{AsPath, Canonical, Community, FactFlags};
 use bgp_wire::{Asn, Family, Label, Nlri, PathId, Prefixes, Role, RouterId};
 use smallvec::SmallVec;
 
@@ -59,8 +59,17 @@ pub(super) struct Arrival<'a> {
     pub(super) import: &'a Filter,
     pub(super) external: bool,
     pub(super) neighbor: IpAddr,
-    /// Our AS numbers: a path with one of them in it has been here before.
+    /// Our AS numbers: a path with one of them in it, more often than is allowed, has been here before.
     pub(super) own: [Asn; 2],
+    /// How often each of them may be in it.
+    pub(super) allow_own_as: u8,
+    /// What an external neighbour's paths must begin with.
+    pub(super) first_as: Option<Asn>,
+    /// The AS number that we have moved from, which is put in front of the path (RFC 7705).
+    pub(super) moved_from: Option<Asn>,
+    /// The cluster that this speaker reflects for, where the neighbour is internal: a path that passed it has been here
+    /// before (RFC 4456).
+    pub(super) cluster: Option<RouterId>,
     pub(super) router_id: RouterId,
     /// SR policies count only if they name their headends.
     pub(super) sr_policy_strict: bool,
@@ -88,6 +97,15 @@ impl Arrival<'_> {
     /// Whether a next hop would bring packets back to us.
     fn is_ourselves(&self, next_hop: IpAddr) -> bool {
         next_hop == self.local || (next_hop.is_loopback() && !self.neighbor.is_loopback())
+    }
+
+    /// Whether a path has been here before.
+    fn loops(&self, path: AsPath<'_>) -> bool {
+        let times = |own: Asn| path.asns().filter(|asn| *asn == own).take(usize::from(u8::MAX) + 1).count();
+        match self.allow_own_as {
+            0 => self.own.iter().any(|own| path.contains(*own)),
+            allowed => self.own.iter().any(|own| times(*own) > usize::from(allowed)),
+        }
     }
 
     /// The source of paths with this identifier, if there have been any.
@@ -409,6 +427,8 @@ struct Verdicts {
     marks: SmallVec<[Community; 2]>,
     /// ONLY_TO_CUSTOMER that is added whatever policy says.
     only_to_customer: Option<Asn>,
+    /// What stands in front of the AS path before anything that policy puts there.
+    moved_from: Option<Asn>,
     /// For all prefixes.
     all: Option<Result<AttrId, PathRejected>>,
     /// Sets that edits have made: one reference each is ours.
@@ -442,21 +462,29 @@ impl Verdicts {
             Ingress::Mark(asn) => Some(asn),
             Ingress::Pass | Ingress::Leak => None,
         };
-        let plain = !last_resort && marks.is_empty() && only_to_customer.is_none();
+        let moved_from = arrival.moved_from;
+        let plain = !last_resort && marks.is_empty() && only_to_customer.is_none() && moved_from.is_none();
         let mut verdicts = Self {
             pre,
             labelled: false,
             last_resort,
             marks,
             only_to_customer,
+            moved_from,
             all: None,
             made: SmallVec::new(),
         };
-        let path = Canonical(set.canonical()).as_path();
-        if arrival.own.iter().any(|own| path.contains(*own)) {
+        let view = Canonical(set.canonical());
+        if arrival.first_as.is_some() && arrival.first_as != set.facts().neighbor_as {
+            verdicts.all = Some(Err(PathRejected::FirstAs));
+        } else if arrival.loops(view.as_path()) {
             verdicts.all = Some(Err(PathRejected::AsLoop));
         } else if set.facts().originator == Some(arrival.router_id) {
             verdicts.all = Some(Err(PathRejected::OriginatorLoop));
+        } else if set.facts().cluster_len > 0
+            && arrival.cluster.is_some_and(|own| view.cluster_list().any(|cluster| cluster == own))
+        {
+            verdicts.all = Some(Err(PathRejected::ClusterLoop));
         } else if set.next_hop().is_some_and(|next_hop| {
             let next_hop = next_hop.address();
             arrival.is_ourselves(next_hop) || shared.own_addresses.contains_key(&next_hop)
@@ -524,13 +552,16 @@ impl Verdicts {
         }
         edits.communities.extend(self.marks.iter().copied());
         edits.only_to_customer = self.only_to_customer;
+        if let Some(asn) = self.moved_from {
+            edits.prepend.insert(0, (asn, 1));
+        }
         if edits.is_empty() {
             return Ok(self.pre);
         }
         if let Some((_, made)) = self.made.iter().find(|(known, _)| *known == edits) {
             return Ok(*made);
         }
-        let (octets, next_hop, label) = (edit(&edits, set), set.next_hop(), set.label());
+        let (octets, next_hop, label) = (edit(&edits, set, true), set.next_hop(), set.label());
         let made = shared.attrs.intern_labelled(&octets, next_hop, label, || Canonical(&octets).facts());
         self.made.push((edits, made));
         Ok(made)

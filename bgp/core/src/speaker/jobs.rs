@@ -64,12 +64,13 @@ impl Speaker {
 
     fn reimport(&mut self, family: Family, step: usize) {
         let Self { peers, settings, ribs, shared, .. } = self;
+        let cluster = shared.cluster;
         let concerned = for_rib!(&ribs, family, rib => &rib.reimport.peers);
         let mut concerned: Vec<_> = concerned
             .iter()
             .filter_map(|peer| {
                 let neighbour = peers.get(peer.index())?.as_ref()?;
-                let arrival = neighbour.arrival(*peer, settings, 0)?;
+                let arrival = neighbour.arrival(*peer, settings, cluster, 0)?;
                 let surplus = neighbour.families[family.index()].gauge.surplus();
                 Some(Concerned { arrival, surplus })
             })

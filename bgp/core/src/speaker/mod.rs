@@ -17,6 +17,7 @@
 //! | `send.rs` | from the RIB to bytes |
 //! | `restart.rs` | graceful restart, both roles |
 //! | `limits.rs` | prefix limits, and the end of repetitions without one |
+//! | `reflection.rs` | route reflection: clients and cluster |
 //! | `family.rs` | one family: table, own routes, update groups |
 //! | `ribs.rs` | all families, each with its own type of key |
 //! | `policies.rs` | sets and policies |
@@ -42,6 +43,7 @@ mod neighbour;
 mod policies;
 mod range;
 mod receive;
+mod reflection;
 mod restart;
 mod ribs;
 mod send;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bgp_wire::{Asn, Capability, Family, FamilySet, Negotiated, NextHop, Open, PathId, Role};
+use bgp_wire::{Asn, Capability, Family, FamilySet, Negotiated, NextHop, Open, PathId, Role, RouterId};
 use ipnet::IpNet;
 
 use super::complaint::Complaints;
@@ -15,7 +15,7 @@ use super::range::transport;
 use super::state::{Conn, Speaker, for_family};
 use super::{Output, PeerEventKind, SpeakerSettings};
 use crate::command::PeerConfig;
-use crate::egress::{Filter, GroupKey, Moved, Rules};
+use crate::egress::{Filter, GroupKey, Moved, PathRules, Rules};
 use crate::outbox::Outbox;
 use crate::peer_key::{ConnId, PeerIx, PeerKey};
 use crate::rib::{PeerSource, SourceId};
@@ -193,7 +193,13 @@ impl Neighbour {
     }
 
     /// Where its paths come from that arrive at second `now`; `None` while it is down and nothing is kept of it.
-    pub(super) fn arrival(&self, peer: PeerIx, settings: &SpeakerSettings, now: u32) -> Option<Arrival<'_>> {
+    pub(super) fn arrival(
+        &self,
+        peer: PeerIx,
+        settings: &SpeakerSettings,
+        cluster: Option<RouterId>,
+        now: u32,
+    ) -> Option<Arrival<'_>> {
         let up = self.up.as_ref().map(|up| (up.link, &up.negotiated, up.source));
         let away = || self.away.as_ref().map(|away| (away.link, &away.negotiated, away.source));
         let (link, negotiated, source) = up.or_else(away)?;
@@ -204,6 +210,10 @@ impl Neighbour {
             external: negotiated.ebgp,
             neighbor: self.key.address,
             own: [negotiated.local_asn, settings.asn],
+            allow_own_as: self.config.allow_own_as,
+            first_as: first_as(&self.config, negotiated),
+            moved_from: moved_from(&self.config, negotiated, settings.asn),
+            cluster: cluster.filter(|_| !negotiated.ebgp),
             router_id: settings.router_id,
             sr_policy_strict: self.config.sr_policy_strict,
             local: link.local.ip().to_canonical(),
@@ -234,15 +244,32 @@ impl Neighbour {
     }
 
     /// The key of its update group in a family, if the family is exchanged.
-    pub(super) fn group_key(&self, family: Family, alone: bool) -> Option<GroupKey> {
+    pub(super) fn group_key(
+        &self,
+        family: Family,
+        alone: bool,
+        settings: &SpeakerSettings,
+        cluster: Option<RouterId>,
+    ) -> Option<GroupKey> {
         let up = self.up.as_ref()?;
         if !up.negotiated.families.contains(family) {
             return None;
         }
+        let external = up.negotiated.ebgp;
+        let both = self.config.local_asn.filter(|local| !local.replace_as && local.asn != settings.asn);
+        let path = PathRules::new(
+            both.map(|_| settings.asn),
+            self.config.remove_private_as,
+            self.config.as_override,
+            up.negotiated.remote_asn,
+        );
         let rules = Rules {
             family,
-            external: up.negotiated.ebgp,
+            external,
             local_asn: up.negotiated.local_asn,
+            path: path.filter(|_| external),
+            client: self.config.route_reflector_client && !external,
+            cluster: cluster.filter(|_| !external),
             four_octet: up.negotiated.four_octet,
             max_message: up.negotiated.max_message,
             next_hop: self.config.next_hop,
@@ -270,6 +297,18 @@ fn is_long_lived(open: &Open) -> bool {
 /// Our role on a session, and the neighbour's AS number: on an external session only (RFC 9234 section 4).
 pub(super) fn role_in(negotiated: &Negotiated) -> Option<(Role, Asn)> {
     negotiated.role.filter(|_| negotiated.ebgp).map(|role| (role, negotiated.remote_asn))
+}
+
+/// What the paths of a neighbour's routes must begin with (RFC 4271 section 6.3).
+pub(super) fn first_as(config: &PeerConfig, negotiated: &Negotiated) -> Option<Asn> {
+    (config.enforce_first_as && negotiated.ebgp).then_some(negotiated.remote_asn)
+}
+
+/// What is put in front of the paths of a neighbour's routes: the AS number by which it knows us, as if they had passed that
+/// AS before they came to ours, `asn` (RFC 7705 section 3).
+pub(super) fn moved_from(config: &PeerConfig, negotiated: &Negotiated, asn: Asn) -> Option<Asn> {
+    let local = config.local_asn.filter(|local| negotiated.ebgp && !local.no_prepend && local.asn != asn)?;
+    Some(local.asn)
 }
 
 /// Connections.
@@ -374,6 +413,7 @@ impl Speaker {
             external: negotiated.ebgp,
             router_id: negotiated.remote_router_id,
             address: neighbour.key.address,
+            client: neighbour.config.route_reflector_client && !negotiated.ebgp,
         };
         self.shared.sources.peer_up(peer, facts);
         let local = link.local.ip().to_canonical();
@@ -514,7 +554,7 @@ impl Speaker {
         let alone = self.policies.asks_who(&neighbour.config.export)
             || self.named.contains_key(&neighbour.key)
             || self.named_next_hops.contains_key(&neighbour.key.address);
-        neighbour.group_key(family, alone)
+        neighbour.group_key(family, alone, &self.settings, self.shared.cluster)
     }
 
     /// What decides about a neighbour's update groups may have changed: it moves where it belongs, and is told what is

@@ -69,7 +69,7 @@ impl Speaker {
             return None;
         }
         let config = &range.range.config;
-        Some(transport(config, config.local_asn.unwrap_or(self.settings.asn), link.remote))
+        Some(transport(config, config.presented(self.settings.asn), link.remote))
     }
 
     /// From where connections are welcome, for whoever listens: to install keys, and to turn others away at once.
@@ -224,6 +224,7 @@ impl Speaker {
             }
         }
         self.doors_version += 1;
+        self.review_cluster();
         let mut applied = Applied::Applied;
         for (_, peer) in self.dynamic(prefix) {
             if self.update_peer(now, peer, config.clone(), settings.clone(), out) == Applied::SessionReset {
@@ -241,6 +242,7 @@ impl Speaker {
             self.delete_peer(now, &key, out);
         }
         self.ranges.remove(&prefix);
+        self.review_cluster();
         self.doors_version += 1;
         Applied::Applied
     }

@@ -4,7 +4,7 @@ use bgp_wire::{Family, MAX_LEN, MessageType, UpdateView, WireError, split_messag
 
 use super::Output;
 use super::family::Arrival;
-use super::neighbour::role_in;
+use super::neighbour::{first_as, moved_from, role_in};
 use super::ribs::for_rib;
 use super::state::Speaker;
 use crate::outbox::Outbox;
@@ -72,13 +72,18 @@ impl Speaker {
             self.end_of_rib(now, peer, family);
             return Ok(());
         }
+        let external = up.negotiated.ebgp;
         let arrival = Arrival {
             peer,
             source: up.source,
             import: &neighbour.import,
-            external: up.negotiated.ebgp,
+            external,
             neighbor: neighbour.key.address,
             own: [up.negotiated.local_asn, settings.asn],
+            allow_own_as: neighbour.config.allow_own_as,
+            first_as: first_as(&neighbour.config, &up.negotiated),
+            moved_from: moved_from(&neighbour.config, &up.negotiated, settings.asn),
+            cluster: shared.cluster.filter(|_| !external),
             router_id: settings.router_id,
             sr_policy_strict: neighbour.config.sr_policy_strict,
             local: up.local(),

@@ -46,6 +46,8 @@ pub struct Speaker {
     pub(super) ranges: BTreeMap<IpNet, Range>,
     /// When which dynamic neighbour, being without a connection, is to be forgotten.
     pub(super) departures: BTreeSet<(Instant, PeerIx)>,
+    /// The cluster identifier that somebody chose.
+    pub(super) cluster_id: Option<RouterId>,
     pub(super) doors_version: u64,
     pub(super) conns: BTreeMap<ConnId, Conn>,
     pub(super) dialled: u64,
@@ -70,6 +72,8 @@ pub(super) struct Shared {
     pub(super) stats: SpeakerStats,
     /// Our ends of established sessions, and of how many each is one.
     pub(super) own_addresses: BTreeMap<IpAddr, u32>,
+    /// The cluster that this speaker reflects for, if it is a route reflector at all.
+    pub(super) cluster: Option<RouterId>,
 }
 
 /// One transport connection, or one that is about to be closed.
@@ -112,6 +116,7 @@ impl Speaker {
             by_key: BTreeMap::new(),
             ranges: BTreeMap::new(),
             departures: BTreeSet::new(),
+            cluster_id: None,
             doors_version: 0,
             conns: BTreeMap::new(),
             dialled: 0,
@@ -121,6 +126,7 @@ impl Speaker {
                 sources: Sources::new(),
                 stats: SpeakerStats::default(),
                 own_addresses: BTreeMap::new(),
+                cluster: None,
             },
             ribs: Ribs::new(seed),
             policies: Policies::new(),

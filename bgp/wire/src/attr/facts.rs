@@ -5,7 +5,7 @@ use crate::{asn::Asn, router_id::RouterId};
 
 /// Facts that are there or not.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Default)]
-pub struct FactFlags(pub u8);
+pub struct FactFlags(pub u16);
 
 impl FactFlags {
     /// Community NO_EXPORT.
@@ -24,6 +24,8 @@ impl FactFlags {
     pub const NO_LLGR: Self = Self(64);
     /// ONLY_TO_CUSTOMER.
     pub const ONLY_TO_CUSTOMER: Self = Self(128);
+    /// Community NO_PEER.
+    pub const NO_PEER: Self = Self(256);
 
     /// Whether every fact of `other` is there.
     #[inline]
@@ -48,8 +50,8 @@ pub struct AttrFacts {
     pub flags: FactFlags,
     /// How many clusters the route passed.
     pub cluster_len: u16,
-    /// Length of AS_PATH: a set counts as one, confederation segments not at all.
-    pub as_path_len: u32,
+    /// Length of AS_PATH: a set counts as one, confederation segments not at all. An attribute holds less than 65536.
+    pub as_path_len: u16,
     /// The neighbouring AS: the first one of a leading sequence.
     pub neighbor_as: Option<Asn>,
     /// LOCAL_PREF.
@@ -71,7 +73,7 @@ impl AttrFacts {
                 code::ORIGIN => facts.origin = set.origin(),
                 code::AS_PATH => {
                     let path = super::AsPath::new(attr.value);
-                    facts.as_path_len = path.length();
+                    facts.as_path_len = u16::try_from(path.length()).unwrap_or(u16::MAX);
                     facts.neighbor_as = path.neighbor();
                 }
                 code::MED => facts.med = number(),
@@ -85,6 +87,7 @@ impl AttrFacts {
                             Community::NO_EXPORT_SUBCONFED => facts.flags |= FactFlags::NO_EXPORT_SUBCONFED,
                             Community::GRACEFUL_SHUTDOWN => facts.flags |= FactFlags::GRACEFUL_SHUTDOWN,
                             Community::LLGR_STALE => facts.flags |= FactFlags::LLGR_STALE,
+                            Community::NO_PEER => facts.flags |= FactFlags::NO_PEER,
                             Community::NO_LLGR => facts.flags |= FactFlags::NO_LLGR,
                             _ => {}
                         }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::num::{NonZeroU8, NonZeroU16};
 use std::time::Duration;
 
-use bgp_core::command::{NextHopMode, PeerConfig, Policy};
+use bgp_core::command::{LocalAsn, NextHopMode, PeerConfig, Policy};
 use bgp_core::peer_key::PeerKey;
 use bgp_core::policy::PolicyName;
 use bgp_core::session::{AddPath, GracefulRestart, RemoteAsn, RestartTime};
@@ -247,7 +247,7 @@ fn claim(wanted: Wanted<'_>, cluster: &Cluster) -> Option<Claim> {
     let external = wanted.asn != local_asn.unwrap_or_else(|| cluster.own_asn());
     let node = cluster.own()?;
     let mut config = PeerConfig::new(RemoteAsn::Is(wanted.asn));
-    config.local_asn = local_asn.filter(|asn| *asn != cluster.own_asn());
+    config.local_asn = local_asn.filter(|asn| *asn != cluster.own_asn()).map(LocalAsn::new);
     config.families = FamilySet::only(family);
     config.add_path = AddPath::ALL;
     config.keepalive = spec.and_then(|spec| spec.keepalive_time).and_then(whole_seconds);

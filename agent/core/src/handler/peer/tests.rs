@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bgp_core::command::{NextHopMode, PeerConfig, Policy};
+use bgp_core::command::{LocalAsn, NextHopMode, PeerConfig, Policy};
 use bgp_core::session::RemoteAsn;
 
 use super::*;
@@ -212,7 +212,7 @@ fn a_peer_ip_becomes_a_session() {
     bench.peer("tor", spec.clone());
     let session = &bench.sessions["198.51.100.9:1179"];
     assert_eq!(session.remote_asn, RemoteAsn::Is(Asn(65010)));
-    assert_eq!(session.local_asn, Some(Asn(65100)));
+    assert_eq!(session.local_asn, Some(LocalAsn::new(Asn(65100))));
     assert_eq!(session.keepalive.map(std::num::NonZeroU16::get), Some(10));
     assert_eq!(session.next_hop, NextHopMode::Keep);
     assert_eq!((session.passive, session.multihop_ttl), (false, Some(64)));

@@ -136,6 +136,8 @@ impl Path {
             PathRejected::OwnNextHop => "own address is the next hop",
             PathRejected::RouteLeak => "route leak: ONLY_TO_CUSTOMER says that it must not come from there",
             PathRejected::NoTarget => "neither a route target with an address nor no-advertise",
+            PathRejected::FirstAs => "the AS path does not begin with the neighbor's AS number",
+            PathRejected::ClusterLoop => "own cluster identifier in the cluster list",
         });
         let communities = set.communities().map(|community| match community.name() {
             Some(name) => name.to_owned(),

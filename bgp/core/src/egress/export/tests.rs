@@ -4,9 +4,16 @@ use super::*;
 use std::net::Ipv6Addr;
 
 use bgp_wire::RouterId;
-use bgp_wire::attr::{Builder, Canonical, Community, Origin};
+use bgp_wire::attr::{Builder, Canonical, Community, Origin as Code};
+
+use crate::peer_key::PeerIx;
 
 const EXTERNAL: bool = true;
+
+const LOCAL: Origin = Origin::LOCAL;
+const OUTSIDE: Origin = Origin::from_peer(PeerIx(1), true, false);
+const INSIDE: Origin = Origin::from_peer(PeerIx(2), false, false);
+const CLIENT: Origin = Origin::from_peer(PeerIx(3), false, true);
 
 fn rules(external: bool) -> Rules {
     Rules {
@@ -15,6 +22,9 @@ fn rules(external: bool) -> Rules {
         family: Family::Ipv4Unicast,
         external,
         local_asn: Asn(65010),
+        path: None,
+        client: false,
+        cluster: None,
         four_octet: true,
         max_message: 4096,
         next_hop: NextHopMode::Default,
@@ -32,13 +42,14 @@ fn codes(octets: &[u8]) -> Vec<u8> {
 fn written(rules: &Rules, canonical: &[u8], learned: Learned, policy_med: bool) -> Vec<u8> {
     let mut out = Vec::new();
     let next_hop = rules.next_hop(learned, false, Some(NextHop::V4(Ipv4Addr::new(198, 51, 100, 7))));
-    rules.write(canonical, learned, policy_med, next_hop, &mut out);
+    let route = Outgoing { learned, policy_med, next_hop, reflected: None, prepends: &[] };
+    rules.write(canonical, route, &mut out);
     assert!(codes(&out).is_sorted(), "codes ascend");
     out
 }
 
 fn full() -> Vec<u8> {
-    let mut builder = Builder::new(Origin::Egp);
+    let mut builder = Builder::new(Code::Egp);
     builder
         .prepend(Asn(65020), 1)
         .med(Some(7))
@@ -72,7 +83,7 @@ fn to_an_internal_peer() {
         ("65020", Some(7), Some(200))
     );
     assert_eq!(set.attr(code::NEXT_HOP).unwrap().value, [198, 51, 100, 7], "unchanged");
-    let plain = Builder::new(Origin::Igp).build();
+    let plain = Builder::new(Code::Igp).build();
     assert_eq!(Canonical(&written(&rules(!EXTERNAL), &plain, Learned::Local, false)).local_pref(), Some(100));
 }
 
@@ -92,7 +103,7 @@ fn what_is_missing_is_put_in_its_place() {
 fn a_path_grows_by_a_segment_where_the_first_cannot_take_it() {
     let prepended = |path: &[u8]| {
         let mut out = Vec::new();
-        rules(EXTERNAL).prepend(path, &mut out);
+        rules(EXTERNAL).prepend(path, &[], &mut out);
         AttrIter::new(&out).next().unwrap().value.to_vec()
     };
     assert_eq!(prepended(&[]), [2, 1, 0, 0, 0xfd, 0xf2]);
@@ -125,13 +136,18 @@ fn the_next_hop_by_mode_source_and_family() {
 #[test]
 fn who_may_hear_of_what() {
     let facts = |communities: &[Community]| {
-        let octets = Builder::new(Origin::Igp).add_communities(communities.iter().copied()).build();
+        let octets = Builder::new(Code::Igp).add_communities(communities.iter().copied()).build();
         Canonical(&octets).facts()
     };
     let plain = facts(&[]);
-    for learned in [Learned::Local, Learned::External, Learned::Internal] {
-        assert!(rules(EXTERNAL).admit(learned, &plain));
-        assert_eq!(rules(!EXTERNAL).admit(learned, &plain), learned != Learned::Internal);
+    let client = Rules { client: true, ..rules(!EXTERNAL) };
+    // RFC 4456 section 6: external, a client, another internal one.
+    for (from, internal, to_client) in
+        [(LOCAL, true, true), (OUTSIDE, true, true), (CLIENT, true, true), (INSIDE, false, true)]
+    {
+        assert!(rules(EXTERNAL).admit(from, &plain));
+        assert_eq!(rules(!EXTERNAL).admit(from, &plain), internal, "{from:?}");
+        assert_eq!(client.admit(from, &plain), to_client, "{from:?}");
     }
     for (community, outside, inside) in [
         (Community::NO_EXPORT, false, true),
@@ -140,19 +156,74 @@ fn who_may_hear_of_what() {
         (Community::NO_PEER, true, true),
     ] {
         let facts = facts(&[community]);
-        assert_eq!(rules(EXTERNAL).admit(Learned::External, &facts), outside, "{community}");
-        assert_eq!(rules(!EXTERNAL).admit(Learned::External, &facts), inside, "{community}");
+        for from in [OUTSIDE, INSIDE, CLIENT] {
+            assert_eq!(rules(EXTERNAL).admit(from, &facts), outside, "{community}");
+            assert_eq!(client.admit(from, &facts), inside, "{community}");
+        }
+        // RFC 1997 is about routes that were received.
+        assert!(rules(EXTERNAL).admit(LOCAL, &facts) && rules(!EXTERNAL).admit(LOCAL, &facts), "{community}");
     }
+}
+
+/// RFC 3765 leaves it to us who is a peer; RFC 9234 has a word for it.
+#[test]
+fn no_peer_counts_towards_a_peer_by_role() {
+    let octets = Builder::new(Code::Igp).add_communities([Community::NO_PEER]).build();
+    let facts = Canonical(&octets).facts();
+    let role = |role| Rules { role: Some(role), ..rules(EXTERNAL) };
+    assert!(!role(Role::Peer).admit(OUTSIDE, &facts));
+    assert!(role(Role::Peer).admit(LOCAL, &facts) && role(Role::Provider).admit(OUTSIDE, &facts));
+}
+
+/// RFC 4456 section 8: ORIGINATOR_ID where there is none, our cluster in front of CLUSTER_LIST; section 10: all else stays.
+#[test]
+fn what_is_reflected() {
+    let reflector = Rules { cluster: Some(RouterId(0x0a00_0001)), ..rules(!EXTERNAL) };
+    let next_hop = NextHop::V4(Ipv4Addr::new(198, 51, 100, 7));
+    let reflected = |canonical: &[u8]| {
+        let learned = Learned::Internal;
+        let sender = || Some(RouterId(5));
+        let reflected = reflector.reflected(learned, &Canonical(canonical).facts(), sender);
+        let next_hop = reflector.next_hop(learned, false, Some(next_hop));
+        let mut out = Vec::new();
+        let route = Outgoing { learned, policy_med: false, next_hop, reflected, prepends: &[] };
+        reflector.write(canonical, route, &mut out);
+        assert!(codes(&out).is_sorted(), "codes ascend");
+        out
+    };
+    let out = reflected(&full());
+    let set = Canonical(&out);
+    assert_eq!(set.originator(), Some(RouterId(9)), "who it says");
+    assert_eq!(set.cluster_list().collect::<Vec<_>>(), [RouterId(0x0a00_0001), RouterId(8)]);
+    assert_eq!(
+        (set.med(), set.local_pref(), set.as_path().to_string()),
+        (Some(7), Some(200), "65020".into())
+    );
+    assert_eq!(set.attr(code::NEXT_HOP).unwrap().value, [198, 51, 100, 7]);
+    let first = reflected(&Builder::new(Code::Igp).local_pref(Some(5)).build());
+    assert_eq!(codes(&first), [1, 2, 3, 5, 9, 10]);
+    let set = Canonical(&first);
+    assert_eq!((set.originator(), set.cluster_list().count()), (Some(RouterId(5)), 1));
+    // 64 clusters need a longer header.
+    let mut long = Builder::new(Code::Igp);
+    for n in 0..63 {
+        long.prepend_cluster(RouterId(n)).originator(Some(RouterId(1)));
+    }
+    assert_eq!(Canonical(&reflected(&long.build())).cluster_list().count(), 64);
+    // What is not reflected stays without.
+    assert_eq!(reflector.reflected(Learned::External, &AttrFacts::default(), || None), None);
+    let external = Rules { external: true, ..reflector };
+    assert_eq!(external.reflected(Learned::Internal, &AttrFacts::default(), || Some(RouterId(5))), None);
 }
 
 /// RFC 9494 section 4.3; 4.6, which would let internal peers hear them all the same, is not used.
 #[test]
 fn long_lived_stale_routes_are_for_peers_that_know_what_that_is() {
-    let octets = Builder::new(Origin::Igp).add_communities([Community::LLGR_STALE]).build();
+    let octets = Builder::new(Code::Igp).add_communities([Community::LLGR_STALE]).build();
     let facts = Canonical(&octets).facts();
     for external in [EXTERNAL, !EXTERNAL] {
-        assert!(!rules(external).admit(Learned::External, &facts));
-        assert!(Rules { long_lived: true, ..rules(external) }.admit(Learned::External, &facts));
+        assert!(!rules(external).admit(OUTSIDE, &facts));
+        assert!(Rules { long_lived: true, ..rules(external) }.admit(OUTSIDE, &facts));
     }
 }
 
@@ -181,6 +252,8 @@ fn an_ipv6_next_hop_of_an_ipv4_prefix_only_where_it_was_agreed() {
     assert_eq!(extended.next_hop(Learned::External, false, theirs), theirs);
     assert_eq!(extended.next_hop(Learned::External, true, theirs), extended.own, "an IPv4 one is as good");
     let mut out = Vec::new();
-    extended.write(&full(), Learned::External, false, theirs, &mut out);
+    let learned = Learned::External;
+    let route = Outgoing { learned, policy_med: false, next_hop: theirs, reflected: None, prepends: &[] };
+    extended.write(&full(), route, &mut out);
     assert!(!codes(&out).contains(&code::NEXT_HOP), "it stands in MP_REACH_NLRI");
 }

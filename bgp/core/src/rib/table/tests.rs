@@ -19,7 +19,10 @@ impl World {
         let mut sources = Sources::new();
         for n in 0..peers {
             let address = IpAddr::from([192, 0, 2, n as u8]);
-            sources.peer_up(PeerIx(n), PeerSource { external: true, router_id: RouterId(n + 1), address });
+            sources.peer_up(
+                PeerIx(n),
+                PeerSource { external: true, router_id: RouterId(n + 1), address, client: false },
+            );
         }
         Self { table: Table::new(1), attrs: AttrStore::new(2), sources }
     }

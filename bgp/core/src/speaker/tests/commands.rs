@@ -1,7 +1,7 @@
 //! Commands: what they change, what they leave alone, what they refuse.
 
 use super::*;
-use crate::command::{Audience, Clear, NextHopMode, PeerRange, Policy, Refusal};
+use crate::command::{Audience, Clear, LocalAsn, NextHopMode, PeerRange, Policy, Refusal};
 use crate::policy::{Act, Condition, Flow, Learned, PolicyDef, StatementDef};
 use crate::rib::NextHopState;
 use crate::session::SettingsError;
@@ -149,7 +149,7 @@ fn settings_that_contradict_each_other_are_refused_with_both_named() {
         ),
         (
             refused("192.0.2.9", |config| {
-                config.local_asn = Some(Asn(65099));
+                config.local_asn = Some(LocalAsn::new(Asn(65099)));
                 config.remote_asn = RemoteAsn::Is(Asn(65099));
                 config.multihop_ttl = Some(2);
             }),
@@ -235,7 +235,7 @@ fn another_own_as_number_judges_loops_anew_where_the_session_stays() {
     let export = Policy::Named("out".into());
     let config = PeerConfig { export, remote_asn: RemoteAsn::Is(Asn(64999)), ..world.config(1) };
     world.command(0, Command::PutPeer(key(1), config));
-    let config = PeerConfig { passive: true, local_asn: Some(Asn(64999)), ..world.config(0) };
+    let config = PeerConfig { passive: true, local_asn: Some(LocalAsn::new(Asn(64999))), ..world.config(0) };
     world.command(1, Command::PutPeer(key(0), config));
     world.load();
     world.originate(0, nth(1), marked(1));

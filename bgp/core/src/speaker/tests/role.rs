@@ -1,7 +1,7 @@
 //! Roles and ONLY_TO_CUSTOMER (RFC 9234).
 
 use super::*;
-use crate::command::Refusal;
+use crate::command::{LocalAsn, Refusal};
 use crate::rib::PathRejected;
 use crate::session::{PeerRole, SettingsError};
 use bgp_wire::attr::{Builder, Community, Origin};
@@ -264,7 +264,11 @@ fn the_mark_is_the_as_that_the_neighbour_knows_us_by() {
     // Section 6: a router sets the number of the AS that it currently represents itself as.
     let mut world = World::new(&[65010, 65020]);
     let role = |role| Some(PeerRole::new(role));
-    let config = PeerConfig { local_asn: Some(Asn(65100)), role: role(Role::Provider), ..world.config(1) };
+    let config = PeerConfig {
+        local_asn: Some(LocalAsn::new(Asn(65100))),
+        role: role(Role::Provider),
+        ..world.config(1)
+    };
     world.command(0, Command::PutPeer(key(1), config));
     let config = PeerConfig {
         remote_asn: RemoteAsn::Is(Asn(65100)),

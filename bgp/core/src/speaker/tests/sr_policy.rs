@@ -149,7 +149,7 @@ fn what_is_received_stays_in_the_as() {
     world.originate(0, closed, Origination { communities: vec![0xffff_ff02], ..policy(3) });
     world.settle();
     let heard = |world: &mut World, node| world.heard(node, 1, SR4).into_keys().collect::<Vec<_>>();
-    assert_eq!(world.best(1, SR4).len(), 2, "of the three one is not told to anybody");
+    assert_eq!(world.best(1, SR4).len(), 3, "own routes are told, whatever they say");
     assert_eq!(heard(&mut world, 2), [received, own]);
     assert_eq!(heard(&mut world, 3), [own]);
     assert_eq!(heard(&mut world, 0), [own]);
