@@ -9,6 +9,7 @@ mod base64;
 pub(crate) mod client;
 mod control;
 pub(crate) mod http;
+mod mrt;
 mod routes;
 
 use std::sync::{Arc, Mutex, PoisonError};

@@ -6,7 +6,7 @@
 //! Each test of the agent runs in a network and a mount namespace of its own: `node-a` runs `peregrine agent` with a simulated
 //! VPP, the other host runs the daemon. Both exchange IPv4 and IPv6 routes, over a session for each family.
 //!
-//! Some tests have no daemon: `field_faults.rs`, `adversary` and `reasons.rs` play the neighbours of a `peregrine speaker` themselves,
+//! Some tests have no daemon: `field_faults.rs`, `adversary`, `recorded.rs` and `reasons.rs` play the neighbours of a `peregrine speaker` themselves,
 //! octet by octet ([`raw`], [`speaker`]).
 
 pub mod daemon;

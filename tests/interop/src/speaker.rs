@@ -110,6 +110,20 @@ impl Speaker {
         serde_json::from_str(&text).map_err(|error| format!("{error}: {text}"))
     }
 
+    /// Runs a command that has nothing to show.
+    ///
+    /// # Panics
+    ///
+    /// When it fails.
+    #[track_caller]
+    pub fn tell(&self, words: &[&str]) {
+        let (binary, socket) = (programs::peregrine(), self.host.dir().join("speaker.sock"));
+        let (binary, socket) = (binary.to_string_lossy(), socket.to_string_lossy());
+        let argv: Vec<&str> = [&*binary].into_iter().chain(words.iter().copied()).collect();
+        let output = self.host.output(&[&argv[..], &["--socket", &socket]].concat());
+        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
     /// The JSON that a query command prints.
     ///
     /// # Panics

@@ -1,6 +1,9 @@
 //! `peregrine routes`.
 
+mod new_file;
+
 use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -14,6 +17,7 @@ use super::{Asking, Format};
 use crate::inspect::answer::{Route, SrPolicy};
 use crate::inspect::client::{AskError, open};
 use crate::yaml::nearest;
+use new_file::NewFile;
 
 /// Routes of a table, streamed: the first ones appear while the last ones are still being read.
 ///
@@ -21,6 +25,9 @@ use crate::yaml::nearest;
 /// gone away (graceful restart), `S` one that has been kept for so long that it is a last resort (RFC 9494). A path of our
 /// own has `-` as its source and `self` as its next hop; `#7` behind a neighbor is a path identifier. A long AS path is
 /// cut on the screen; JSON has all of it. Up to 500 routes are sorted.
+///
+/// With --mrt the table goes into a file (MRT, TABLE_DUMP_V2 of RFC 6396 and 8050) that other tools read, and `peregrine
+/// check --routes`: of loc-rib every path that may be used, as import policy left it; of adj-rib-in every path as it came.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// TABLE, FAMILY and PREFIX in any order, each may be left out. TABLE: loc-rib (default), adj-rib-in or adj-rib-out,
@@ -32,6 +39,10 @@ pub(super) struct Arguments {
     /// The neighbor whose adj-rib-in or adj-rib-out is shown.
     #[arg(long, value_name = "ADDRESS")]
     neighbor: Option<String>,
+    /// Write the table into this file instead of showing it, for its owner to read; `-` for standard output. Without FAMILY
+    /// all of them. The file is there once it is whole.
+    #[arg(long, value_name = "FILE", conflicts_with = "output")]
+    mrt: Option<PathBuf>,
     #[command(flatten)]
     asking: Asking,
 }
@@ -39,7 +50,7 @@ pub(super) struct Arguments {
 const TABLES: [&str; 3] = ["loc-rib", "adj-rib-in", "adj-rib-out"];
 
 pub(super) fn run(arguments: &Arguments) -> ExitCode {
-    let question = match question(&arguments.words, arguments.neighbor.as_deref()) {
+    let question = match question(arguments) {
         Ok(question) => question,
         Err(error) => {
             eprintln!("peregrine routes: {error}");
@@ -47,6 +58,9 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
         }
     };
     let Asking { socket, output } = &arguments.asking;
+    if let Some(path) = &arguments.mrt {
+        return run_command(record(socket, &question, path));
+    }
     run_command(async {
         let mut body = open(socket, &question).await?.into_body();
         let mut out = BufWriter::new(std::io::stdout().lock());
@@ -84,13 +98,28 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
     })
 }
 
+/// Have the table in a file.
+async fn record(socket: &Path, question: &str, path: &Path) -> Result<(), CommandError> {
+    let mut body = open(socket, question).await?.into_body();
+    let mut file = if path == Path::new("-") { None } else { Some(NewFile::create(path)?) };
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(AskError::from)?.into_data() else { continue };
+        match &mut file {
+            Some(file) => file.write_all(&data)?,
+            None => std::io::stdout().lock().write_all(&data)?,
+        }
+    }
+    Ok(file.map_or_else(|| std::io::stdout().flush(), NewFile::keep)?)
+}
+
 enum Printer {
     Json,
     Table(Routes),
 }
 
-/// The words as the query of a URI.
-fn question(words: &[String], neighbor: Option<&str>) -> Result<String, String> {
+/// What is asked, as the query of a URI.
+fn question(arguments: &Arguments) -> Result<String, String> {
+    let Arguments { words, neighbor, mrt, .. } = arguments;
     let (mut table, mut family, mut prefix) = (None, None, None);
     for word in words {
         let (place, kind) = if TABLES.contains(&&**word) {
@@ -120,10 +149,13 @@ fn question(words: &[String], neighbor: Option<&str>) -> Result<String, String> 
         read.map_err(|error| error.to_string())?;
     }
     let mut query = format!("/v1/routes?table={}", table.map_or(TABLES[0], String::as_str));
+    let recorded = mrt.as_ref();
+    let every = recorded.filter(|_| prefix.is_none()).map(|_| "all");
     for (key, value) in [
-        ("family", family.map(String::as_str)),
+        ("family", family.map(String::as_str).or(every)),
         ("prefix", prefix.map(String::as_str)),
-        ("neighbor", neighbor),
+        ("neighbor", neighbor.as_deref()),
+        ("format", recorded.map(|_| "mrt")),
     ] {
         if let Some(value) = value {
             query += &format!("&{key}={}", encode(value));
@@ -295,19 +327,28 @@ mod tests {
     use super::*;
     use crate::inspect::answer::Path;
 
-    fn words(text: &str) -> Vec<String> {
-        text.split_whitespace().map(str::to_owned).collect()
+    fn asked(words: &str, neighbor: Option<&str>, mrt: Option<&str>) -> Arguments {
+        Arguments {
+            words: words.split_whitespace().map(str::to_owned).collect(),
+            neighbor: neighbor.map(str::to_owned),
+            mrt: mrt.map(PathBuf::from),
+            asking: Asking { socket: PathBuf::new(), output: Format::Table },
+        }
     }
 
     #[test]
     fn words_in_any_order() {
-        let ask = |text, neighbor| question(&words(text), neighbor).unwrap();
+        let ask = |text, neighbor| question(&asked(text, neighbor, None)).unwrap();
         assert_eq!(ask("", None), "/v1/routes?table=loc-rib");
         assert_eq!(
             ask("10.0.0.0/8 adj-rib-in ipv4-unicast", Some("fe80::1%2")),
             "/v1/routes?table=adj-rib-in&family=ipv4-unicast&prefix=10.0.0.0/8&neighbor=fe80::1%252"
         );
         assert_eq!(ask("all adj-rib-out", None), "/v1/routes?table=adj-rib-out&family=all");
+        let record = |text| question(&asked(text, None, Some("file"))).unwrap();
+        assert_eq!(record(""), "/v1/routes?table=loc-rib&family=all&format=mrt");
+        assert_eq!(record("ipv4-vpn"), "/v1/routes?table=loc-rib&family=ipv4-vpn&format=mrt");
+        assert_eq!(record("10.0.0.0/8"), "/v1/routes?table=loc-rib&prefix=10.0.0.0/8&format=mrt");
     }
 
     #[test]
@@ -326,7 +367,7 @@ mod tests {
             ("loc-rib adj-rib-in", "only one table at a time"),
         ];
         for (text, expected) in cases {
-            assert_eq!(question(&words(text), None), Err(expected.to_owned()));
+            assert_eq!(question(&asked(text, None, None)), Err(expected.to_owned()));
         }
     }
 
@@ -341,7 +382,7 @@ mod tests {
         assert_eq!(lines[0][..4], ["PREFIX", "NEXT", "HOP", "LABEL"]);
         assert_eq!(lines[1][1..4], ["10.0.0.0/8", "192.0.2.3", "-"], "unicast first");
         assert_eq!(lines[2][1..4], ["65000:1:10.0.0.0/8", "192.0.2.2", "100"]);
-        assert!(question(&words("ipv6-vpn 1:2:3::/48"), None).is_ok());
+        assert!(question(&asked("ipv6-vpn 1:2:3::/48", None, None)).is_ok());
     }
 
     fn print(routes: &[Route]) -> String {

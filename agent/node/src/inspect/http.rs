@@ -25,7 +25,12 @@ use tokio::sync::Semaphore;
 use super::answer::Failure;
 
 /// The body of an answer: whole, or in chunks.
-pub(crate) type Body = Either<Full<Bytes>, Channel<Bytes, Infallible>>;
+pub(crate) type Body = Either<Full<Bytes>, Channel<Bytes, BrokenOff>>;
+
+/// An answer in chunks ends before it is whole. Whoever reads it sees that the connection breaks.
+#[derive(Debug, thiserror::Error)]
+#[error("the process is stopping")]
+pub(crate) struct BrokenOff;
 
 /// A client that sends no request for so long is let go.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -154,7 +159,7 @@ async fn converse<S: Service>(
 /// A JSON answer.
 pub(crate) fn json(status: StatusCode, value: &impl Serialize) -> Response<Body> {
     match serde_json::to_vec(value) {
-        Ok(text) => with_type(status, Either::Left(Full::new(text.into()))),
+        Ok(text) => with_type(status, JSON, Either::Left(Full::new(text.into()))),
         Err(error) => failure(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
     }
 }
@@ -162,18 +167,21 @@ pub(crate) fn json(status: StatusCode, value: &impl Serialize) -> Response<Body>
 /// An answer that says what is wrong with the question.
 pub(crate) fn failure(status: StatusCode, error: impl Into<String>) -> Response<Body> {
     let text = serde_json::to_vec(&Failure { error: error.into() }).unwrap_or_default();
-    with_type(status, Either::Left(Full::new(text.into())))
+    with_type(status, JSON, Either::Left(Full::new(text.into())))
 }
 
-/// A JSON answer in chunks.
-pub(crate) fn chunks(body: Channel<Bytes, Infallible>) -> Response<Body> {
-    with_type(StatusCode::OK, Either::Right(body))
+/// An answer in chunks, of a media type.
+pub(crate) fn chunks(media_type: &'static str, body: Channel<Bytes, BrokenOff>) -> Response<Body> {
+    with_type(StatusCode::OK, media_type, Either::Right(body))
 }
 
-fn with_type(status: StatusCode, body: Body) -> Response<Body> {
+/// The media type of JSON.
+pub(crate) const JSON: &str = "application/json";
+
+fn with_type(status: StatusCode, media_type: &'static str, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     response
 }
 

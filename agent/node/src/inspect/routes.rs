@@ -1,23 +1,25 @@
 //! `/v1/routes`: a table, family or prefix, page by page.
 //!
 //! The answer is a JSON array with one route a line, so that a reader can begin before the end and holds one line at a
-//! time. Pages are read as fast as the reader takes them; what changes meanwhile is seen before or after the change.
+//! time; with `format=mrt` it is a recorded table. Pages are read as fast as the reader takes them; what changes meanwhile
+//! is seen before or after the change. An answer that has to end before it is whole breaks off.
 
 use std::borrow::Cow;
-use std::convert::Infallible;
 use std::net::IpAddr;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use bgp_core::peer_key::PeerKey;
-use bgp_core::query::{RouteQuery, RouteTable};
+use bgp_core::query::{RouteEntry, RouteQuery, RouteTable};
 use bgp_core::{Asn, Family, Nlri, RouterId};
-use bgp_net::{Handle, Stopped};
+use bgp_net::{Handle, RoutesError, Stopped};
 use bgp_wire::NlriParseError;
 use bytes::Bytes;
 use http_body_util::channel::{Channel, Sender};
 use hyper::{Response, StatusCode};
 
 use super::answer::Route;
-use super::http::{Body, chunks, failure};
+use super::http::{Body, BrokenOff, JSON, chunks, failure};
+use super::mrt::Recorder;
 
 /// Chunks are sent when they have grown to this.
 const CHUNK: usize = 32 << 10;
@@ -29,6 +31,7 @@ struct Question {
     families: Vec<Family>,
     prefix: Option<Nlri>,
     neighbor: Option<String>,
+    mrt: bool,
 }
 
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
@@ -51,13 +54,23 @@ pub(super) async fn answer(speaker: &Handle, query: &str) -> Response<Body> {
         Err(Stopped) => return super::stopped(),
     };
     let Ok(identity) = speaker.ask(|speaker, _| speaker.identity()).await else { return super::stopped() };
+    let mut chunk = Vec::new();
+    let (form, media_type) = if question.mrt {
+        let Ok(neighbors) = speaker.peers().await else { return super::stopped() };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        // The format's time ends in 2106.
+        let now = u32::try_from(now).unwrap_or(u32::MAX);
+        match Recorder::begin(identity, &neighbors, now, &mut chunk) {
+            Ok(recorder) => (Form::Mrt(recorder), "application/octet-stream"),
+            Err(error) => return failure(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+        }
+    } else {
+        (Form::Json(identity), JSON)
+    };
     let (sender, body) = Channel::new(4);
-    let speaker = speaker.clone();
-    tokio::spawn(async move {
-        // A reader that goes away ends it.
-        let _ = stream(&speaker, identity, &question, tables, sender).await;
-    });
-    chunks(body)
+    let stream = Stream { speaker: speaker.clone(), form, sender, chunk, any: false };
+    tokio::spawn(stream.run(question, tables));
+    chunks(media_type, body)
 }
 
 impl Question {
@@ -86,9 +99,16 @@ impl Question {
                 "family" => family = Some(value.into_owned()),
                 "prefix" => prefix = Some(value),
                 "neighbor" => question.neighbor = Some(value.into_owned()),
+                "format" => {
+                    question.mrt = match &*value {
+                        "json" => false,
+                        "mrt" => true,
+                        _ => return Err(format!("no format \"{value}\": there are json and mrt")),
+                    };
+                }
                 _ => {
                     return Err(format!(
-                        "unknown parameter \"{key}\": there are table, family, prefix and neighbor"
+                        "unknown parameter \"{key}\": there are table, family, prefix, neighbor and format"
                     ));
                 }
             }
@@ -162,38 +182,91 @@ async fn tables(
     Ok(Ok(keys.into_iter().map(|key| (make(key), Some(key))).collect()))
 }
 
-/// The reader is gone, or the speaker has stopped.
-struct Ended;
+/// What the answer looks like.
+enum Form {
+    /// JSON, with who this speaker is.
+    Json((Asn, RouterId)),
+    Mrt(Recorder),
+}
 
-async fn stream(
-    speaker: &Handle,
-    identity: (Asn, RouterId),
-    question: &Question,
-    tables: Vec<(RouteTable, Option<PeerKey>)>,
-    mut sender: Sender<Bytes, Infallible>,
-) -> Result<(), Ended> {
-    let mut chunk = Vec::with_capacity(CHUNK + CHUNK / 4);
-    let mut lead: &[u8] = b"[\n";
-    for (table, neighbor) in tables {
-        let neighbor = neighbor.map(|key| key.to_string());
-        for family in question.families.iter().copied() {
-            let query = RouteQuery { table: table.clone(), family, prefix: question.prefix };
-            let mut routes = speaker.routes(query);
-            // A peer that went away in the meantime has no routes.
-            while let Ok(Some(entry)) = routes.next().await {
-                chunk.extend_from_slice(lead);
-                lead = b",\n";
-                let route = Route::new(identity, neighbor.as_deref(), &entry);
-                serde_json::to_writer(&mut chunk, &route).map_err(|_| Ended)?;
-                if chunk.len() >= CHUNK {
-                    let full = std::mem::replace(&mut chunk, Vec::with_capacity(CHUNK + CHUNK / 4));
-                    sender.send_data(full.into()).await.map_err(|_| Ended)?;
+/// Why an answer ends early.
+enum Ended {
+    /// Nobody reads it any more.
+    Unread,
+    /// The speaker has stopped.
+    Stopped,
+}
+
+/// An answer under way.
+struct Stream {
+    speaker: Handle,
+    form: Form,
+    sender: Sender<Bytes, BrokenOff>,
+    chunk: Vec<u8>,
+    any: bool,
+}
+
+impl Stream {
+    async fn run(mut self, question: Question, tables: Vec<(RouteTable, Option<PeerKey>)>) {
+        let ended = self.tables(&question, tables).await;
+        if let Err(Ended::Stopped) = ended {
+            self.sender.abort(BrokenOff);
+        }
+    }
+
+    async fn tables(
+        &mut self,
+        question: &Question,
+        tables: Vec<(RouteTable, Option<PeerKey>)>,
+    ) -> Result<(), Ended> {
+        for (table, neighbor) in tables {
+            let name = neighbor.map(|key| key.to_string());
+            for family in question.families.iter().copied() {
+                let query = RouteQuery { table: table.clone(), family, prefix: question.prefix };
+                let mut routes = self.speaker.routes(query);
+                loop {
+                    match routes.next().await {
+                        Ok(Some(entry)) => self.put(neighbor, name.as_deref(), &entry)?,
+                        // A peer that went away in the meantime has no routes.
+                        Ok(None) | Err(RoutesError::Query(_)) => break,
+                        Err(RoutesError::Stopped(Stopped)) => return Err(Ended::Stopped),
+                    }
+                    if self.chunk.len() >= CHUNK {
+                        self.send().await?;
+                    }
                 }
             }
         }
+        if let Form::Json(_) = self.form {
+            self.chunk.extend_from_slice(if self.any { b"\n]\n" } else { b"[]\n" });
+        }
+        self.send().await
     }
-    chunk.extend_from_slice(if lead == b"[\n" { b"[]\n" } else { b"\n]\n" });
-    sender.send_data(chunk.into()).await.map_err(|_| Ended)
+
+    fn put(
+        &mut self,
+        neighbor: Option<PeerKey>,
+        name: Option<&str>,
+        entry: &RouteEntry,
+    ) -> Result<(), Ended> {
+        match &mut self.form {
+            Form::Json(identity) => {
+                self.chunk.extend_from_slice(if self.any { b",\n" } else { b"[\n" });
+                self.any = true;
+                let route = Route::new(*identity, name, entry);
+                serde_json::to_writer(&mut self.chunk, &route).map_err(|_| Ended::Unread)
+            }
+            Form::Mrt(recorder) => {
+                recorder.destination(neighbor, entry, &mut self.chunk);
+                Ok(())
+            }
+        }
+    }
+
+    async fn send(&mut self) -> Result<(), Ended> {
+        let full = std::mem::replace(&mut self.chunk, Vec::with_capacity(CHUNK + CHUNK / 4));
+        self.sender.send_data(full.into()).await.map_err(|_| Ended::Unread)
+    }
 }
 
 #[cfg(test)]
@@ -228,7 +301,11 @@ mod tests {
             ("prefix=10.0.0.1/8", "10.0.0.1/8 has host bits set, did you mean 10.0.0.0/8?"),
             ("family=ipv6-unicast&prefix=10.0.0.0/8", "10.0.0.0/8 is not of family ipv6-unicast"),
             ("neighbor=192.0.2.1", "loc-rib belongs to no neighbor: ask for adj-rib-in or adj-rib-out"),
-            ("neighbour=1", "unknown parameter \"neighbour\": there are table, family, prefix and neighbor"),
+            (
+                "neighbour=1",
+                "unknown parameter \"neighbour\": there are table, family, prefix, neighbor and format",
+            ),
+            ("format=xml", "no format \"xml\": there are json and mrt"),
         ];
         for (query, expected) in cases {
             assert_eq!(Question::parse(query), Err(expected.to_owned()));

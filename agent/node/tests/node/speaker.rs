@@ -1,5 +1,6 @@
 //! `peregrine speaker` alone: its file, and reading it again.
 
+use bgp_wire::mrt::Body;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -107,6 +108,62 @@ async fn many_routes_stream_through_a_closed_pipe() {
     .unwrap();
     assert!(status.status.success(), "{status:?}");
     assert_eq!(status.stderr, b"");
+}
+
+/// What `peregrine routes --mrt` writes: destinations, each with the peer of each path and its AS path.
+fn recorded(file: &std::path::Path) -> Vec<(String, Vec<(String, String)>)> {
+    let octets = std::fs::read(file).unwrap();
+    let mut peers = Vec::new();
+    let mut routes = Vec::new();
+    for record in bgp_wire::mrt::Reader::new(&octets) {
+        match record.unwrap().body {
+            Body::PeerIndex(index) => peers.extend(index.peers()),
+            Body::Rib(rib) => {
+                let path = |entry: bgp_wire::mrt::Entry<'_>| {
+                    let peer = peers[usize::from(entry.peer)];
+                    let decoded = entry.attrs.decode().unwrap();
+                    assert_eq!(decoded.treat_as_withdraw, None);
+                    let path = bgp_wire::attr::Canonical(&decoded.canonical).as_path().to_string();
+                    (format!("{} {}", peer.address, peer.asn), path)
+                };
+                routes.push((rib.nlri.to_string(), rib.entries().map(path).collect()));
+            }
+            Body::OldEntry(_) | Body::Message(_) | Body::StateChange(_) | Body::Other { .. } => panic!(),
+        }
+    }
+    routes.sort();
+    routes
+}
+
+#[tokio::test]
+async fn a_table_goes_into_a_file() {
+    let lab = Lab::new();
+    let _sim = lab.sim();
+    let _speaker = lab.speaker().await;
+    let _agent = lab.agent().await;
+    lab.established("speaker.sock").await;
+    lab.heard(&["10.244.1.0/26"]).await;
+    let file = lab.path("table.mrt");
+    let socket = lab.path("speaker.sock");
+    let (name, socket) = (file.to_str().unwrap(), socket.to_str().unwrap());
+    let output = run(&["routes", "--mrt", name, "--socket", socket]).await;
+    assert!(output.status.success(), "{output:?}");
+    let own = |prefix: &str| (prefix.to_owned(), vec![("0.0.0.0 65000".to_owned(), String::new())]);
+    let theirs =
+        |prefix: &str| (prefix.to_owned(), vec![("127.77.0.1 64512".to_owned(), "64512".to_owned())]);
+    assert_eq!(recorded(&file), [theirs("10.244.1.0/26"), own("10.245.7.0/26"), own("203.0.113.0/24")]);
+    // What a neighbour was told is the path as it was sent.
+    let output = run(&["routes", "adj-rib-out", "--mrt", name, "--socket", socket]).await;
+    assert!(output.status.success(), "{output:?}");
+    let told = |prefix: &str| (prefix.to_owned(), vec![("127.77.0.1 64512".to_owned(), "65000".to_owned())]);
+    assert_eq!(recorded(&file), [told("10.245.7.0/26"), told("203.0.113.0/24")]);
+    // A question that is refused leaves the file as it is, and nothing beside it.
+    let output =
+        run(&["routes", "adj-rib-in", "--neighbor", "192.0.2.9", "--mrt", name, "--socket", socket]).await;
+    assert!(!output.status.success());
+    assert_eq!(recorded(&file).len(), 2);
+    let names = std::fs::read_dir(file.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(names.filter(|name| name.to_string_lossy().contains("mrt")).count(), 1);
 }
 
 /// `peregrine clear` and `peregrine peer` on a running process, the agent's as well as the speaker's.

@@ -34,12 +34,13 @@ impl<'a> TableAttrs<'a> {
     }
 
     /// The next hop, be it in MP_REACH_NLRI or in NEXT_HOP. That of a route of the recorder's own may be the
-    /// unspecified address.
+    /// unspecified address. An IPv6 family has none in NEXT_HOP.
     #[must_use]
     pub fn next_hop(self) -> Option<NextHop> {
         let of = |code| self.attrs().find(|attr| attr.code == code).map(|attr| attr.value);
         let multiprotocol = of(code::MP_REACH_NLRI).and_then(|value| self.multiprotocol(value));
-        multiprotocol.or_else(|| of(code::NEXT_HOP).and_then(NextHop::parse_ipv4))
+        let classic = || of(code::NEXT_HOP).filter(|_| self.family.is_ipv4()).and_then(NextHop::parse_ipv4);
+        multiprotocol.or_else(classic)
     }
 
     /// The next hop in MP_REACH_NLRI: a length and the next hop, or all of what a message has. The latter begins with
