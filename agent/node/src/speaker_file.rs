@@ -5,6 +5,7 @@
 //! its reason. Keys that a later release will serve are known and refused in words, so that nobody believes in a
 //! protection that isn't there.
 
+mod decision;
 mod neighbor;
 mod policy;
 mod rehearsal;
@@ -18,6 +19,7 @@ use std::path::PathBuf;
 use bgp_core::command::{Command, Origination, PeerConfig, PeerRange, Policy};
 use bgp_core::peer_key::PeerKey;
 use bgp_core::policy::{PolicyDef, PolicyName, PrefixRange, SetName};
+use bgp_core::rib::DecisionSettings;
 use bgp_core::session::{GracefulRestart, LongLived, RestartTime, StaleTime};
 use bgp_wire::attr::{Community, ExtCommunity, LargeCommunity};
 use bgp_wire::{Asn, Family, FamilySet, Label, Nlri, RouteDistinguisher, RouterId};
@@ -38,6 +40,8 @@ pub(crate) struct SpeakerFile {
     pub(crate) cluster_id: Option<RouterId>,
     /// `listen`.
     pub(crate) listen: Vec<SocketAddr>,
+    /// `multipath`, `always-compare-med` and the like.
+    pub(crate) decision: DecisionSettings,
     /// `graceful-restart`, as every neighbour gets it.
     pub(crate) graceful_restart: Option<GracefulRestart>,
     /// `api`.
@@ -132,8 +136,8 @@ impl SpeakerFile {
         let require_policy = fields.take("require-policy").and_then(|item| item.boolean()).unwrap_or(true);
         let enforce_first_as =
             fields.take("enforce-first-as").and_then(|item| item.boolean()).unwrap_or(true);
-        later(&mut fields, &[("multipath", "1", "leave it 1")]);
 
+        let decision = decision::decode(&mut fields);
         let graceful_restart = fields.take("graceful-restart").map(|item| decode_graceful_restart(&item));
 
         let sets = policy::decode_sets(fields.take("sets"));
@@ -193,6 +197,7 @@ impl SpeakerFile {
             router_id,
             cluster_id,
             listen,
+            decision,
             graceful_restart,
             api,
             peers,
@@ -269,6 +274,9 @@ impl SpeakerFile {
         if old.cluster_id != self.cluster_id {
             commands.push(Command::PutClusterId(self.cluster_id));
         }
+        if old.decision != self.decision {
+            commands.push(Command::PutDecision(self.decision));
+        }
         for (name, ranges) in changed(&self.prefix_sets, &old.prefix_sets) {
             commands.push(Command::PutPrefixSet(name.clone(), ranges.clone()));
         }
@@ -319,6 +327,7 @@ impl SpeakerFile {
         match done {
             Command::PutIdentity { asn, router_id } => (self.asn, self.router_id) = (asn, router_id),
             Command::PutClusterId(id) => self.cluster_id = id,
+            Command::PutDecision(settings) => self.decision = settings,
             Command::PutPeer(key, config) => drop(self.peers.insert(key, config)),
             Command::DeletePeer(key) => drop(self.peers.remove(&key)),
             Command::PutPeerRange(prefix, range) => drop(self.ranges.insert(prefix, range)),
@@ -349,6 +358,7 @@ impl SpeakerFile {
             router_id,
             cluster_id: None,
             listen: Vec::new(),
+            decision: DecisionSettings::RFC4271,
             graceful_restart: None,
             api: None,
             peers: BTreeMap::new(),
@@ -605,17 +615,6 @@ fn decode_long_lived(item: &Item<'_>) -> LongLived {
             all
         }
     })
-}
-
-/// Keys that a later release serves: known, and refused unless they say what is the case anyway.
-fn later(fields: &mut Fields<'_>, keys: &[(&'static str, &str, &'static str)]) {
-    for (key, neutral, remedy) in keys {
-        if let Some(item) = fields.take(key)
-            && (!item.is_scalar() || item.text() != Some(neutral))
-        {
-            item.flaw(Mistake::Unsupported { remedy });
-        }
-    }
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use ipnet::IpNet;
 use crate::limit::PrefixLimit;
 use crate::peer_key::{InterfaceName, PeerKey};
 use crate::policy::{PolicyDef, PolicyMistake, PolicyName, PrefixRange, SetName};
-use crate::rib::NextHopState;
+use crate::rib::{DecisionSettings, NextHopState};
 use crate::secret::Secret;
 use crate::session::{
     AddPath, GracefulRestart, HoldTime, IdleHold, PeerRole, PeerSettings, RemoteAsn, SettingsError,
@@ -72,6 +72,9 @@ pub enum Command {
         /// BGP Identifier (RFC 6286).
         router_id: RouterId,
     },
+    /// How paths are compared, and how many are used at once. What it changes is decided again, bit by bit; no session
+    /// notices but by the routes that it is told.
+    PutDecision(DecisionSettings),
     /// All local routes are in: End-of-RIB may be sent, and convergence may be declared.
     LoadingDone,
     /// Exchange routes with a peer again, softly or by a reset.

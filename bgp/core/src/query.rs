@@ -13,7 +13,7 @@ use bgp_wire::{Asn, Family, FamilySet, NextHop, Nlri, PathId, Role, RouterId};
 
 use crate::limit::{LimitAction, PrefixLimit};
 use crate::peer_key::PeerKey;
-use crate::rib::{AttrSet, PathRejected, Rung};
+use crate::rib::{AttrSet, PathRejected, Rung, Standing};
 use crate::session::{GracefulRestart, PeerRole, State};
 use crate::stats::MessageCounts;
 
@@ -261,6 +261,8 @@ pub struct PathEntry {
     pub long_lived_stale: bool,
     /// Why it may not become best, where that is so.
     pub rejected: Option<PathRejected>,
+    /// How it fared in the decision; absent in the Adj-RIB-Out.
+    pub standing: Option<Standing>,
 }
 
 /// Why a query cannot be answered.

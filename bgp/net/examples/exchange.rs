@@ -53,7 +53,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                 println!("{} can't be reached any more", change.nlri);
                 return Ok(());
             }
-            println!("{} goes to {:?}", change.nlri, change.hops.as_slice());
+            println!("{} goes to {:?}", change.nlri, change.hops.members());
             // The last words go over the wire, and the routes go with the session.
             theirs.shutdown(StopMode::Notify("that's all".into())).await;
         }

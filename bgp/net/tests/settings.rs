@@ -18,8 +18,8 @@ use bgp_core::command::{
 use bgp_core::limit::{LimitAction, PrefixLimit};
 use bgp_core::peer_key::{InstanceName, PeerKey};
 use bgp_core::policy::{Act, Condition, Default as Otherwise, Flow, PolicyDef, StatementDef};
-use bgp_core::query::{RouteQuery, RouteTable};
-use bgp_core::rib::NextHopState;
+use bgp_core::query::{PathEntry, RouteQuery, RouteTable};
+use bgp_core::rib::{DecisionSettings, NextHopState, Standing};
 use bgp_core::secret::Secret;
 use bgp_core::session::{
     AddPath, GracefulRestart, HoldTime, IdleHold, LongLived, PeerRole, RemoteAsn, RestartTime, StaleTime,
@@ -180,7 +180,7 @@ fn speaker_lines() -> Vec<Line<SpeakerSettings>> {
         asn: |_| (),
         router_id: |_| (),
         seed: |_| (),
-        multipath: |_| (),
+        decision: |_| (),
         convergence_grace: |_| (),
         convergence_quiet: |_| (),
         convergence_deadline: |_| (),
@@ -188,6 +188,28 @@ fn speaker_lines() -> Vec<Line<SpeakerSettings>> {
         deferral_grace: |_| (),
         selection_deferral: |_| (),
     })
+}
+
+fn decision_lines() -> Vec<Line<DecisionSettings>> {
+    lines!("", DecisionSettings in DecisionSettings {
+        always_compare_med: |how| how.always_compare_med = false,
+        missing_med_worst: |how| how.missing_med_worst = true,
+        compare_router_id: |how| how.compare_router_id = false,
+        ignore_as_path_length: |how| how.ignore_as_path_length = true,
+        multipath: |how| how.multipath = NonZeroU8::MIN,
+        multipath_relax: |how| how.multipath_relax = false,
+    })
+}
+
+/// How the subject compares paths, before that changes.
+fn comparison() -> DecisionSettings {
+    let multipath = NonZeroU8::new(8).unwrap();
+    DecisionSettings {
+        always_compare_med: true,
+        multipath,
+        multipath_relax: true,
+        ..DecisionSettings::RFC4271
+    }
 }
 
 /// The row that says what a command costs: section and setting. `None` where the setting is named by its own section, or
@@ -203,6 +225,7 @@ fn row_of(command: &Command) -> Option<&'static str> {
         Command::PutPeer(..)
         | Command::PutPeerRange(..)
         | Command::PutOrigination(..)
+        | Command::PutDecision(_)
         | Command::PutIdentity { .. } => None,
         // What is deleted costs what it was.
         Command::DeletePeer(_)
@@ -232,6 +255,7 @@ fn every_setting_has_its_row_and_every_row_its_setting() {
     assert_eq!(documented("PeerConfig"), named(&neighbour_lines()));
     assert_eq!(documented("Origination"), named(&origination_lines()));
     assert_eq!(documented("SpeakerSettings"), named(&speaker_lines()));
+    assert_eq!(documented("DecisionSettings"), named(&decision_lines()));
     // A range has this, and the settings of a neighbour.
     let _ = |PeerRange { config: _, limit: _ }: PeerRange| ();
     assert_eq!(documented("PeerRange"), BTreeSet::from(["limit"]));
@@ -337,8 +361,9 @@ impl Node {
                     let octets = path.attrs.canonical();
                     let next_hop = path.next_hop;
                     let stale = path.stale;
+                    let used = matches!(path.standing, Some(Standing::Best | Standing::Beside));
                     let nlri = route.nlri.octets(path.attrs.label());
-                    format!("{nlri:?} from {source} {next_hop:?} {octets:?} {stale} {rejected}")
+                    format!("{nlri:?} from {source} {next_hop:?} {octets:?} {stale} {rejected} {used}")
                 }));
             }
         }
@@ -389,6 +414,8 @@ const VPN: &str = "65001:1:10.4.0.0/24";
 /// Only an SR policy has a candidate path.
 const SR_POLICY: &str = "1:100:192.0.2.9";
 const RANGE: &str = "127.0.9.5/32";
+/// The subject hears of it from one neighbour first.
+const AGED: &str = "10.14.0.0/24";
 
 /// The speakers, connected.
 struct World {
@@ -439,6 +466,18 @@ impl World {
         for node in [&bystander, &inside] {
             node.originate("10.4.0.0/24", Origination::default()).await;
         }
+        subject.command(Command::PutDecision(comparison())).await;
+        // What comes of comparing: MED, no MED, no difference; and, later, age.
+        let med = |med| Origination { med, ..Origination::default() };
+        for (prefix, one, other) in [
+            ("10.11.0.0/24", Some(7), Some(3)),
+            ("10.12.0.0/24", None, Some(3)),
+            ("10.13.0.0/24", None, None),
+        ] {
+            changed.originate(prefix, med(one)).await;
+            bystander.originate(prefix, med(other)).await;
+        }
+        bystander.originate(AGED, Origination::default()).await;
 
         let apart =
             PeerConfig { local_asn: Some(LocalAsn::new(Asn(65101))), ..config(RemoteAsn::External, 1) };
@@ -606,6 +645,31 @@ async fn a_change_costs_what_the_documentation_says() {
         world.all_is_told().await;
     }
     assert_eq!(world.sessions().await, sessions);
+
+    let aged = || RouteQuery {
+        table: RouteTable::LocRib,
+        family: Family::Ipv4Unicast,
+        prefix: Some(AGED.parse().unwrap()),
+    };
+    let paths = async |world: &World| {
+        let routes = soon("routes", world.subject.handle.routes(aged()).collect()).await.unwrap();
+        routes.into_iter().flat_map(|route| route.paths).collect::<Vec<_>>()
+    };
+    until("an old path", async || {
+        let old = |path: &PathEntry| path.age > Duration::from_secs(1);
+        paths(&world).await.iter().any(old).then_some(())
+    })
+    .await;
+    world.changed.originate(AGED, Origination::default()).await;
+    until("a new path", async || (paths(&world).await.len() == 2).then_some(())).await;
+    world.all_is_told().await;
+    let costs = rows("DecisionSettings");
+    for Line { setting, change } in decision_lines() {
+        let mut other = comparison();
+        change(&mut other);
+        let (to, back) = (Command::PutDecision(other), Command::PutDecision(comparison()));
+        world.change(setting, costs[setting], &[], to, back).await;
+    }
 
     // Last, since everything begins anew.
     let costs = rows("SpeakerSettings");

@@ -79,17 +79,29 @@ impl Node {
         let socket = self.host.dir().join("vpp.sock");
         // It would look like readiness.
         let _ = fs::remove_file(&socket);
-        let binary = programs::peregrine();
+        let (binary, control) = (programs::peregrine(), self.host.dir().join("control.sock"));
         let argv = [
             &*binary.to_string_lossy(),
             "vpp-sim",
             "--socket",
             &socket.to_string_lossy(),
+            "--control",
+            &control.to_string_lossy(),
             "--interface",
             &format!("host-eth0={uplink}"),
         ];
         self.sim = Some(self.host.spawn("vpp-sim", &argv));
         wait::until_true("the simulated VPP listens", || socket.exists());
+    }
+
+    /// What the simulated VPP holds.
+    ///
+    /// # Errors
+    ///
+    /// What was printed instead of JSON.
+    pub fn try_vpp_state(&self) -> Result<Value, String> {
+        let (binary, control) = (programs::peregrine(), self.host.dir().join("control.sock"));
+        json_of(&self.host, &[&*binary.to_string_lossy(), "vpp-sim", "--show", &control.to_string_lossy()])
     }
 
     /// SIGKILL to the simulated VPP: all its state is lost.
@@ -192,7 +204,11 @@ pub(crate) fn query(host: &Host, socket: &Path, words: &[&str]) -> Result<Value,
         .chain(words.iter().copied())
         .chain(["-o", "json", "--socket", &*socket])
         .collect();
-    let output = host.output(&argv);
+    json_of(host, &argv)
+}
+
+fn json_of(host: &Host, argv: &[&str]) -> Result<Value, String> {
+    let output = host.output(argv);
     let text = String::from_utf8_lossy(&output.stdout);
     if !output.status.success() {
         return Err(text.into_owned() + &String::from_utf8_lossy(&output.stderr));

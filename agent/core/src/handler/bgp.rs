@@ -14,7 +14,7 @@ use std::sync::Arc;
 use bgp_core::policy::{
     Condition, Default as Otherwise, Flow, PolicyDef, PolicyName, PrefixRange, SetName, StatementDef,
 };
-use bgp_core::rib::{NextHopSet, RibChange, RibEvent};
+use bgp_core::rib::{NextHopSet, RibChange, RibEvent, WeightedNextHop};
 use bgp_core::time::Instant;
 use bgp_core::{Family, NextHop};
 use ipnet::IpNet;
@@ -98,17 +98,21 @@ impl BgpHandler {
         {
             return Arc::clone(hops);
         }
-        let hop = |hop: &NextHop| {
-            let address = match *hop {
+        let hop = |member: &WeightedNextHop| {
+            let address = match member.next_hop {
                 NextHop::V4(address) => address.into(),
                 // The link-local one says nothing without its interface, which is not ours: VPP resolves the global.
                 NextHop::V6 { global, .. } => global.into(),
             };
-            Hop { address, weight: 1 }
+            Hop { address, weight: member.weight }
         };
-        let mut hops: Vec<Hop> = set.as_slice().iter().map(hop).collect();
+        let mut hops: Vec<Hop> = set.members().iter().map(hop).collect();
         hops.sort_unstable();
-        hops.dedup();
+        hops.dedup_by(|next, kept| {
+            let same = next.address == kept.address;
+            kept.weight = if same { kept.weight.saturating_add(next.weight) } else { kept.weight };
+            same
+        });
         let hops: Arc<[Hop]> = hops.into();
         self.last = Some((set.clone(), Arc::clone(&hops)));
         hops

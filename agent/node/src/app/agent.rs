@@ -6,6 +6,7 @@
 //! restart) and with Cease elsewhere; what VPP holds stays.
 
 use std::net::Ipv4Addr;
+use std::num::NonZeroU8;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use agent_core::model::{DEFAULT_ASN, NodeName};
 use bgp_core::RouterId;
 use bgp_core::command::StopMode;
 use bgp_core::peer_key::InstanceName;
+use bgp_core::rib::DecisionSettings;
 use bgp_core::speaker::SpeakerSettings;
 use bgp_net::NetSettings;
 use sha2::{Digest, Sha256};
@@ -158,11 +160,19 @@ async fn serve_node(file: Option<PathBuf>, mut settings: Settings, log: LogContr
 /// traffic lost.
 const SWEEP_AFTER: Duration = Duration::from_secs(120);
 
+/// How many equal paths become paths of one route of VPP, whatever is in their AS paths: as Calico's BIRD merges them.
+const MULTIPATH: NonZeroU8 = NonZeroU8::new(16).expect("not zero");
+
 fn speaker_settings(identity: RouterId, restarted: bool) -> SpeakerSettings {
     SpeakerSettings {
         convergence_grace: SWEEP_AFTER,
         convergence_deadline: SWEEP_AFTER,
         restarted,
+        decision: DecisionSettings {
+            multipath: MULTIPATH,
+            multipath_relax: true,
+            ..DecisionSettings::RFC4271
+        },
         ..SpeakerSettings::new(InstanceName::new("node"), DEFAULT_ASN, identity, super::seed())
     }
 }

@@ -194,6 +194,7 @@ fn name(command: &Command) -> String {
         Command::PutIdentity { asn, router_id } => format!("AS {asn}, router id {router_id}"),
         Command::PutClusterId(Some(id)) => format!("cluster id {id}"),
         Command::PutClusterId(None) => "cluster id removed".into(),
+        Command::PutDecision(_) => "how paths are compared".into(),
         Command::LoadingDone => "own routes are complete".into(),
         Command::ClearPeer(key, _) => format!("clear {key}"),
         Command::DisablePeer(key, _) => format!("disable {key}"),

@@ -21,10 +21,10 @@ use new_file::NewFile;
 
 /// Routes of a table, streamed: the first ones appear while the last ones are still being read.
 ///
-/// `*` marks the best path of a destination, `x` one that may not become it; `s` one that is kept for a neighbor which has
-/// gone away (graceful restart), `S` one that has been kept for so long that it is a last resort (RFC 9494). A path of our
-/// own has `-` as its source and `self` as its next hop; `#7` behind a neighbor is a path identifier. A long AS path is
-/// cut on the screen; JSON has all of it. Up to 500 routes are sorted.
+/// `*` marks the best path of a destination, `=` one that is used beside it (multipath), `x` one that may not become it;
+/// `s` one that is kept for a neighbor which has gone away (graceful restart), `S` one that has been kept for so long that
+/// it is a last resort (RFC 9494). A path of our own has `-` as its source and `self` as its next hop; `#7` behind a
+/// neighbor is a path identifier. A long AS path is cut on the screen; JSON has all of it. Up to 500 routes are sorted.
 ///
 /// With --mrt the table goes into a file (MRT, TABLE_DUMP_V2 of RFC 6396 and 8050) that other tools read, and `peregrine
 /// check --routes`: of loc-rib every path that may be used, as import policy left it; of adj-rib-in every path as it came.
@@ -229,6 +229,7 @@ impl Routes {
             };
             let mark = match (path.best, &path.rejected) {
                 (true, _) => Cell::toned(format!("*{stale}"), Tone::Good),
+                (false, None) if path.multipath => Cell::toned(format!("={stale}"), Tone::Good),
                 (false, Some(_)) => Cell::toned(format!("x{stale}"), Tone::Bad),
                 (false, None) => Cell::from(stale.to_owned()),
             };

@@ -15,6 +15,14 @@ const EXAMPLE: &str = r#"The file, with everything that this release knows:
   cluster-id: 192.0.2.1               # of a route reflector; its router-id when left out
   enforce-first-as: true              # a neighbor may say otherwise
   require-policy: true                # external ones exchange nothing without policies (RFC 8212)
+  # equal paths that are used at once; told to whoever embeds the speaker, and shown by `routes`.
+  # Without relax their AS paths must be the same, with it of the same length
+  multipath: 8
+  multipath-relax: false
+  always-compare-med: false           # true: between different neighboring ASes too
+  missing-med-worst: false            # true: no MED is worse than any, rather than 0
+  compare-router-id: true             # false: the oldest of equal external paths is best
+  ignore-as-path-length: false
   # neighbors keep our routes while we restart, and we theirs; off when left out. Set
   # forwarding-preserved only where something goes on forwarding without us; each start counts as a
   # restart then. With a long-lived-stale-time (RFC 9494; one number, or { ipv4-unicast: 3600 } for
@@ -154,6 +162,7 @@ mod tests {
     fn the_help_has_every_key() {
         let sources = [
             include_str!("../speaker_file.rs"),
+            include_str!("../speaker_file/decision.rs"),
             include_str!("../speaker_file/neighbor.rs"),
             include_str!("../speaker_file/policy.rs"),
             include_str!("../speaker_file/sr_policy.rs"),

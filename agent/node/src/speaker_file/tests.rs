@@ -31,7 +31,12 @@ listen: ["192.0.2.1:179", "[2001:db8::1]:179"]
 require-policy: true
 enforce-first-as: true
 cluster-id: 192.0.2.9
-multipath: 1
+multipath: 8
+multipath-relax: true
+always-compare-med: true
+missing-med-worst: true
+compare-router-id: false
+ignore-as-path-length: true
 api: /run/peregrine.sock
 neighbors:
   - address: 192.0.2.2
@@ -246,7 +251,7 @@ fn without_a_policy_external_neighbours_exchange_nothing_unless_told_so() {
 #[test]
 fn mistakes_about_the_whole_are_all_named() {
     let found = flaws(
-        "lsten: []\nmultipath: 8\nenforce-first-as: perhaps\noriginate: [{prefix: 203.0.113.1/24}]\n\
+        "lsten: []\nmultipath: 0\nenforce-first-as: perhaps\noriginate: [{prefix: 203.0.113.1/24}]\n\
          policies: {p: {statements: [{if: {prefixes: owm}, then: drop}], default: reject}}\n\
          sets: {prefixes: {own: [10.0.0.0/8 le 40]}, as-paths: {a: []}}\n",
     );
@@ -254,7 +259,7 @@ fn mistakes_about_the_whole_are_all_named() {
         found,
         [
             "line 3: lsten: unknown field; did you mean \"listen\"?",
-            "line 4: multipath: is not supported by this release; leave it 1",
+            "line 4: multipath: must be a number of paths, 1 to 255, not \"0\"",
             "line 5: enforce-first-as: must be true or false, not \"perhaps\"",
             "line 6: originate[0].prefix: must be a prefix such as 203.0.113.0/24 without host bits, not \"203.0.113.1/24\"",
             "line 7: policies.p.statements[0].if.prefixes: there is no \"owm\"; did you mean \"own\"?",
@@ -357,7 +362,16 @@ fn commands_say_only_what_changed_in_an_order_that_works() {
         all.iter().map(|command| format!("{command:?}").split('(').next().unwrap().to_owned()).collect();
     assert_eq!(
         kinds,
-        ["PutClusterId", "PutPrefixSet", "PutPolicy", "PutOrigination", "PutPeer", "PutPeer", "PutPeerRange"]
+        [
+            "PutClusterId",
+            "PutDecision",
+            "PutPrefixSet",
+            "PutPolicy",
+            "PutOrigination",
+            "PutPeer",
+            "PutPeer",
+            "PutPeerRange"
+        ]
     );
     assert_eq!(old.commands_since(Some(&old)), []);
 
@@ -371,12 +385,14 @@ fn commands_say_only_what_changed_in_an_order_that_works() {
     new.policies.clear();
     new.prefix_sets.clear();
     new.router_id = RouterId(7);
+    new.decision.multipath_relax = false;
     assert_eq!(
         new.commands_since(Some(&old)),
         [
             Command::DeletePeer(gone),
             Command::DeletePeerRange("198.51.100.0/24".parse().unwrap()),
             Command::PutIdentity { asn: Asn(65000), router_id: RouterId(7) },
+            Command::PutDecision(new.decision),
             Command::PutPeer(kept, peer),
             Command::DeletePolicy("POLICY".into()),
             Command::DeletePrefixSet("own".into()),

@@ -15,7 +15,7 @@ use super::field::ExportKey;
 use super::group::{Group, GroupKey};
 use super::queue::{RunKey, Scope};
 use crate::peer_key::PeerIx;
-use crate::rib::{Context, DestId, SourceId, rank};
+use crate::rib::{Context, DestId, SourceId};
 
 /// A path that is told, and the number of what export makes of it among the forms of the batch.
 struct Choice {
@@ -54,7 +54,7 @@ impl<K: ExportKey> Cx<'_, K> {
                 choices.iter().map(|choice| (choice.source, choice.told.attr)).collect();
             let best_first = choices.first().map(|choice| choice.source) == best;
             let cx = Context { attrs: &mut *self.attrs, sources: self.sources };
-            let mut chosen = rank(&paths, best_first, max, &cx);
+            let mut chosen = self.table.rank(dest, &paths, best_first, max, &cx);
             chosen.sort_unstable();
             let mut at = 0;
             choices.retain(|_| {

@@ -21,7 +21,7 @@ use bgp_wire::{AttrFault, Label, NextHop, UpdateView, WireError};
 use foldhash::quality::FixedState;
 
 use super::index::Index;
-use super::nexthop::{NextHopId, NextHopSet, NextHops};
+use super::nexthop::{NextHopId, NextHopSet, NextHops, Share};
 use super::pages::Pages;
 
 /// The number of an attribute set in the [`AttrStore`].
@@ -314,6 +314,39 @@ impl AttrStore {
     /// The set of the next hop of this attribute set alone.
     pub fn next_hop_set(&mut self, id: AttrId) -> NextHopSet {
         self.next_hops.alone(self.slots[id.index()].hop)
+    }
+
+    /// The set of the next hops of these attribute sets, which are different ones, in the shares that they say.
+    pub(super) fn next_hop_set_of(&mut self, ids: &[AttrId]) -> NextHopSet {
+        let Self { slots, next_hops, .. } = self;
+        next_hops.set(ids.iter().map(|id| {
+            let slot = &slots[id.index()];
+            let share = slot.set.as_ref().map_or(Share::UNKNOWN, |set| Share::of(set.view()));
+            (slot.hop, share)
+        }))
+    }
+
+    /// The number of the next hop.
+    #[inline]
+    pub(super) fn hop(&self, id: AttrId) -> NextHopId {
+        self.slots[id.index()].hop
+    }
+
+    /// Whether packets go the same way, in the same share.
+    pub(super) fn leads_the_same_way(&self, one: AttrId, other: AttrId) -> bool {
+        self.hop(one) == self.hop(other)
+            && Share::of(self.set(one).view()) == Share::of(self.set(other).view())
+    }
+
+    /// Whether the AS paths are the same.
+    pub(super) fn has_same_as_path(&self, one: AttrId, other: AttrId) -> bool {
+        one == other || self.set(one).view().as_path() == self.set(other).view().as_path()
+    }
+
+    /// Whether what stands in the place of the next hop changed after this generation of [`NextHops`].
+    #[inline]
+    pub(super) fn resolved_after(&self, id: AttrId, generation: u64) -> bool {
+        self.next_hops.resolved_after(self.hop(id), generation)
     }
 
     /// Cost of reaching the next hop.

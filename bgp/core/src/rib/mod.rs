@@ -31,13 +31,15 @@ pub mod walk;
 
 pub use attrs::{AttrId, AttrSet, AttrStore, UpdateAttrs};
 pub use changes::CursorId;
-pub use decision::Rung;
+pub use decision::{DecisionSettings, Rung};
 pub use event::{RibChange, RibEvent};
 pub use key::TableKey;
-pub use nexthop::{NextHopSet, NextHopState, NextHops};
+pub use nexthop::{NextHopSet, NextHopState, NextHops, WeightedNextHop};
 pub use pages::Pages;
 pub use path::{Path, PathRejected};
 pub use source::{PeerSource, SourceId, Sources};
 pub use sr_policy::{Originator, SrPolicyPath};
-pub use table::{Accepted, Best, Context, DestId, Offer, Outcome, Review, Table, TableFull, rank};
+pub use table::{
+    Accepted, Best, Context, DestId, Loss, Offer, Outcome, Review, RungValue, Standing, Table, TableFull,
+};
 pub use walk::Walk;

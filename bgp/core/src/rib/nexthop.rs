@@ -1,10 +1,13 @@
 //! Next hops: what the embedder says about reaching them, and interned sets of them.
 //!
-//! The speaker resolves nothing itself. A next hop that the embedder never mentioned is reachable at cost 0.
+//! The speaker resolves nothing itself. A next hop that the embedder never mentioned is reachable at cost 0, and stands for
+//! itself in sets; one that the embedder has resolved may stand for others.
 //!
 //! *Never:* knows which paths hang on a next hop by name. An attribute set knows its next hop, and a next hop knows
 //! when its state last changed; a review of the table finds the paths in question. That costs a walk per change of
 //! the routing below BGP, and saves a back reference per path.
+
+mod set;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -12,6 +15,9 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use bgp_wire::NextHop;
+
+pub(super) use set::Share;
+pub use set::{NextHopSet, WeightedNextHop};
 
 /// What the embedder knows about a next hop (RFC 4271 section 9.1.2.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,12 +28,16 @@ pub struct NextHopState {
     pub metric: u32,
     /// The interface that leads there, where policy is to match on it.
     pub interface: Option<Arc<str>>,
+    /// The next hops of the routing below BGP that packets to it go to, where they are to stand in its place in the sets
+    /// of the change stream: it is resolved by a route through these (RFC 4271 section 5.1.3). They share what goes to it
+    /// equally. Empty where it is to stand for itself.
+    pub via: Vec<IpAddr>,
 }
 
 impl Default for NextHopState {
     /// Reachable at cost 0.
     fn default() -> Self {
-        Self { reachable: true, metric: 0, interface: None }
+        Self { reachable: true, metric: 0, interface: None, via: Vec::new() }
     }
 }
 
@@ -48,7 +58,7 @@ pub struct NextHops {
     told: BTreeMap<IpAddr, NextHopState>,
     /// Counts changes of what is known.
     generation: u64,
-    sets: BTreeSet<Arc<[NextHop]>>,
+    sets: BTreeSet<Arc<[WeightedNextHop]>>,
     /// `sets` is searched for sets that nobody holds any more when it has grown to this.
     purge_at: usize,
 }
@@ -61,48 +71,19 @@ struct Entry {
     cost: u32,
     /// The generation in which its cost last changed.
     changed: u64,
+    /// What stands in its place; nothing where it stands for itself.
+    via: Arc<[NextHop]>,
+    /// The generation in which that last changed.
+    resolved: u64,
     /// The set of this next hop alone, once asked for.
     alone: Option<NextHopSet>,
 }
-
-/// A set of next hops, in order and without duplicates. Cheap to clone; sets with equal members that come from one
-/// speaker share their memory.
-#[derive(Clone, Debug)]
-pub struct NextHopSet(Arc<[NextHop]>);
-
-impl NextHopSet {
-    /// A set of these members.
-    #[must_use]
-    pub fn new(members: impl IntoIterator<Item = NextHop>) -> Self {
-        Self(sorted(members).into())
-    }
-
-    /// The members, in order. Empty where this speaker itself is the next hop.
-    #[must_use]
-    pub fn as_slice(&self) -> &[NextHop] {
-        &self.0
-    }
-}
-
-impl Default for NextHopSet {
-    fn default() -> Self {
-        Self(Arc::new([]))
-    }
-}
-
-impl PartialEq for NextHopSet {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
-    }
-}
-
-impl Eq for NextHopSet {}
 
 impl NextHops {
     /// Nothing is known yet.
     #[must_use]
     pub fn new() -> Self {
-        let none = Entry { hop: None, refs: 0, cost: 0, changed: 0, alone: Some(NextHopSet(Arc::new([]))) };
+        let none = Entry { alone: Some(NextHopSet::default()), ..Entry::new(None, None) };
         Self {
             entries: vec![none],
             free: Vec::new(),
@@ -114,18 +95,18 @@ impl NextHops {
         }
     }
 
-    /// States what is known about a next hop. True when the decision may come out differently because of it, so that
-    /// the tables need a review.
+    /// States what is known about a next hop. True when the decision, or what comes of it, may be another one because of
+    /// that, so that the tables need a review.
     pub fn put(&mut self, address: IpAddr, state: NextHopState) -> bool {
-        let cost = cost_of(&state);
+        let changed = self.set_state(address, Some(&state));
         self.told.insert(address, state);
-        self.set_cost(address, cost)
+        changed
     }
 
     /// Nothing is known about a next hop any more: it is reachable at cost 0. The answer is as for [`NextHops::put`].
     pub fn delete(&mut self, address: IpAddr) -> bool {
         self.told.remove(&address);
-        self.set_cost(address, 0)
+        self.set_state(address, None)
     }
 
     /// What the embedder said about this address.
@@ -140,9 +121,13 @@ impl NextHops {
         self.generation
     }
 
-    /// A set that shares its memory with every equal set in use.
-    pub fn set(&mut self, members: impl IntoIterator<Item = NextHop>) -> NextHopSet {
-        let members = sorted(members);
+    /// The set of these shares, which shares its memory with every equal set in use. Allocates for new sets only.
+    pub(super) fn set(&mut self, shares: impl IntoIterator<Item = (NextHopId, Share)>) -> NextHopSet {
+        let shares = shares.into_iter().filter_map(|(id, share)| {
+            let entry = &self.entries[id.0 as usize];
+            Some((entry.hop?, share, &*entry.via))
+        });
+        let members = set::members(shares);
         if let Some(set) = self.sets.get(members.as_slice()) {
             return NextHopSet(Arc::clone(set));
         }
@@ -150,18 +135,17 @@ impl NextHops {
             self.sets.retain(|set| Arc::strong_count(set) > 1);
             self.purge_at = (self.sets.len() * 2).max(64);
         }
-        let set: Arc<[NextHop]> = members.into();
+        let set: Arc<[WeightedNextHop]> = members.as_slice().into();
         self.sets.insert(Arc::clone(&set));
         NextHopSet(set)
     }
 
     /// The set of one interned next hop alone.
     pub(super) fn alone(&mut self, id: NextHopId) -> NextHopSet {
-        let entry = &self.entries[id.0 as usize];
-        if let Some(set) = &entry.alone {
+        if let Some(set) = &self.entries[id.0 as usize].alone {
             return set.clone();
         }
-        let set = self.set(self.entries[id.0 as usize].hop);
+        let set = self.set([(id, Share::UNKNOWN)]);
         self.entries[id.0 as usize].alone = Some(set.clone());
         set
     }
@@ -174,8 +158,7 @@ impl NextHops {
             self.entries[id.0 as usize].refs += 1;
             return id;
         }
-        let cost = self.told.get(&address).map_or(0, cost_of);
-        let entry = Entry { hop, refs: 1, cost, changed: 0, alone: None };
+        let entry = Entry { refs: 1, ..Entry::new(hop, self.told.get(&address)) };
         let id = if let Some(at) = self.free.pop() {
             self.entries[at as usize] = entry;
             NextHopId(at)
@@ -211,20 +194,47 @@ impl NextHops {
         self.entries[id.0 as usize].changed > since
     }
 
-    fn set_cost(&mut self, address: IpAddr, cost: u32) -> bool {
+    /// Whether what stands in its place changed after generation `since`.
+    #[inline]
+    pub(super) fn resolved_after(&self, id: NextHopId, since: u64) -> bool {
+        self.entries[id.0 as usize].resolved > since
+    }
+
+    fn set_state(&mut self, address: IpAddr, state: Option<&NextHopState>) -> bool {
         let generation = self.generation + 1;
+        let new = Entry::new(None, state);
         let mut changed = false;
         let from = (Bound::Included((address, None)), Bound::Unbounded);
         for (_, id) in self.by_address.range(from).take_while(|((at, _), _)| *at == address) {
             let entry = &mut self.entries[id.0 as usize];
-            if entry.cost != cost {
-                entry.cost = cost;
+            if entry.cost != new.cost {
+                entry.cost = new.cost;
                 entry.changed = generation;
+                changed = true;
+            }
+            if entry.via != new.via {
+                entry.via = Arc::clone(&new.via);
+                entry.resolved = generation;
+                entry.alone = None;
                 changed = true;
             }
         }
         self.generation += u64::from(changed);
         changed
+    }
+}
+
+impl Entry {
+    fn new(hop: Option<NextHop>, state: Option<&NextHopState>) -> Self {
+        Self {
+            hop,
+            refs: 0,
+            cost: state.map_or(0, cost_of),
+            changed: 0,
+            via: state.into_iter().flat_map(|state| &state.via).copied().map(NextHop::from).collect(),
+            resolved: 0,
+            alone: None,
+        }
     }
 }
 
@@ -238,92 +248,5 @@ fn cost_of(state: &NextHopState) -> u32 {
     if state.reachable { state.metric.min(UNREACHABLE - 1) } else { UNREACHABLE }
 }
 
-fn sorted(members: impl IntoIterator<Item = NextHop>) -> Vec<NextHop> {
-    let mut members: Vec<_> = members.into_iter().collect();
-    members.sort_unstable();
-    members.dedup();
-    members
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn hop(text: &str) -> NextHop {
-        text.parse::<IpAddr>().unwrap().into()
-    }
-
-    fn metric(metric: u32) -> NextHopState {
-        NextHopState { metric, ..NextHopState::default() }
-    }
-
-    #[test]
-    fn an_unknown_next_hop_is_reachable_at_cost_0() {
-        let mut hops = NextHops::new();
-        let id = hops.intern(Some(hop("192.0.2.1")));
-        assert_eq!((hops.cost(id), hops.cost(NextHopId(0))), (0, 0));
-        assert!(!hops.put(hop("192.0.2.1").address(), NextHopState::default()), "nothing new");
-        assert!(!hops.put(hop("192.0.2.2").address(), metric(7)), "nobody uses it");
-        let other = hops.intern(Some(hop("192.0.2.2")));
-        assert_eq!(hops.cost(other), 7);
-        assert_eq!(hops.state(hop("192.0.2.2").address()), Some(&metric(7)));
-    }
-
-    #[test]
-    fn changes_are_dated() {
-        let mut hops = NextHops::new();
-        let (a, b) = (hops.intern(Some(hop("192.0.2.1"))), hops.intern(Some(hop("192.0.2.2"))));
-        let before = hops.generation();
-        assert!(hops.put(hop("192.0.2.1").address(), metric(5)));
-        assert!(hops.changed_after(a, before) && !hops.changed_after(b, before));
-        let between = hops.generation();
-        assert!(!hops.changed_after(a, between));
-        assert!(hops.put(hop("192.0.2.1").address(), NextHopState { reachable: false, ..metric(5) }));
-        assert_eq!((hops.cost(a), hops.changed_after(a, between)), (UNREACHABLE, true));
-        assert!(hops.delete(hop("192.0.2.1").address()));
-        assert_eq!((hops.cost(a), hops.state(hop("192.0.2.1").address())), (0, None));
-        assert!(hops.put(hop("192.0.2.1").address(), metric(u32::MAX)));
-        assert_ne!(hops.cost(a), UNREACHABLE);
-    }
-
-    #[test]
-    fn both_forms_of_an_ipv6_next_hop_follow_the_global_address() {
-        let mut hops = NextHops::new();
-        let global = "2001:db8::1".parse().unwrap();
-        let one = hops.intern(Some(NextHop::V6 { global, link_local: None }));
-        let two = hops.intern(Some(NextHop::V6 { global, link_local: Some("fe80::1".parse().unwrap()) }));
-        let apart = hops.intern(Some(hop("2001:db8::2")));
-        assert!(hops.put(global.into(), metric(3)));
-        assert_eq!([one, two, apart].map(|id| hops.cost(id)), [3, 3, 0]);
-    }
-
-    #[test]
-    fn a_next_hop_goes_with_its_last_set() {
-        let mut hops = NextHops::new();
-        let id = hops.intern(Some(hop("192.0.2.1")));
-        assert_eq!(hops.intern(Some(hop("192.0.2.1"))), id);
-        hops.release(id);
-        assert_eq!(hops.intern(Some(hop("192.0.2.1"))), id);
-        hops.release(id);
-        hops.release(id);
-        assert!(hops.by_address.is_empty());
-        assert_eq!(hops.intern(Some(hop("192.0.2.9"))), id);
-        hops.release(NextHopId(0));
-    }
-
-    #[test]
-    fn equal_sets_share_their_memory_and_unused_ones_are_dropped() {
-        let mut hops = NextHops::new();
-        let (a, b) = (hop("192.0.2.1"), hop("192.0.2.2"));
-        let set = hops.set([b, a, b]);
-        assert_eq!(set.as_slice(), [a, b]);
-        assert!(Arc::ptr_eq(&set.0, &hops.set([a, b]).0));
-        assert_eq!(set, NextHopSet::new([a, b]));
-        assert_ne!(set, NextHopSet::default());
-        for n in 0..1000u32 {
-            hops.set([NextHop::V4(n.into())]);
-        }
-        assert!(hops.sets.len() <= 64, "{}", hops.sets.len());
-        assert!(Arc::ptr_eq(&set.0, &hops.set([a, b]).0), "one in use stays");
-    }
-}
+mod tests;

@@ -48,8 +48,8 @@ pub struct Path {
 
 const _: () = assert!(size_of::<Path>() == 24);
 
-/// The path is as good as the best one up to and including the cost of reaching the next hop.
-pub(super) const EQUAL: u16 = 1;
+/// The path is the best one, or used beside it.
+pub(super) const USED: u16 = 1;
 const REJECTED_SHIFT: u16 = 8;
 
 impl Path {
@@ -78,11 +78,10 @@ impl Path {
         self.since
     }
 
-    /// Whether it may be used beside the best path: the decision found no difference up to and including the cost of
-    /// reaching the next hop. True for the best path itself.
+    /// Whether packets go this way: it is the best path, or one of those that are used beside it.
     #[must_use]
-    pub const fn is_equal_to_best(&self) -> bool {
-        self.flags & EQUAL != 0
+    pub const fn is_used(&self) -> bool {
+        self.flags & USED != 0
     }
 
     /// Why it takes no part in the decision.

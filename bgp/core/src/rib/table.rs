@@ -6,29 +6,28 @@
 //!
 //! *Never:* allocates per prefix, knows a session, or runs policy: paths arrive with their verdict.
 
+mod decide;
 mod dest;
 mod rank;
 mod review;
+mod standing;
+mod store;
 
-use std::net::{IpAddr, Ipv4Addr};
-
-use bgp_wire::RouterId;
-use bgp_wire::attr::FactFlags;
 use foldhash::quality::FixedState;
 use smallvec::SmallVec;
 
 use super::attrs::{AttrId, AttrStore};
 use super::changes::{ChangeLog, CursorId};
-use super::decision::{self, Candidate, DEFAULT_LOCAL_PREF, Rung};
+use super::decision::{Candidate, DecisionSettings, Rung};
 use super::index::Index;
 use super::key::TableKey;
-use super::nexthop::{NextHopSet, UNREACHABLE};
-use super::path::{EQUAL, Path, PathRejected};
+use super::nexthop::NextHopSet;
+use super::path::{Path, PathRejected};
 use super::source::{SourceId, Sources};
-use dest::{BEST, DEAD, Dest, Dests, FIRST, NO_BEST, Overflow};
+use dest::{BEST, DEAD, Dest, Dests, Overflow};
 
-pub use rank::rank;
 pub use review::Review;
+pub use standing::{Loss, RungValue, Standing};
 
 /// A destination of one table. The number is given out again some time after the destination has lost its last path
 /// and every reader of the changes has passed that.
@@ -80,7 +79,7 @@ pub struct Outcome {
     pub had: Option<Accepted>,
     /// What it had there was stale, or counted no more.
     pub was_stale: bool,
-    /// The best path, or the set of paths equal to it, is another one now.
+    /// The best path, or the set of paths used beside it, is another one now.
     pub changed: bool,
 }
 
@@ -112,6 +111,7 @@ pub struct Table<K: TableKey> {
     index: Index,
     hasher: FixedState,
     log: ChangeLog,
+    settings: DecisionSettings,
     /// Destinations with at least one path.
     live: usize,
     /// Numbers that the log gives back; empty between calls, kept for its memory.
@@ -136,6 +136,7 @@ impl<K: TableKey> Table<K> {
             index: Index::new(),
             hasher: FixedState::with_seed(seed),
             log: ChangeLog::default(),
+            settings: DecisionSettings::RFC4271,
             live: 0,
             freed: Vec::new(),
             watched: 0,
@@ -219,33 +220,22 @@ impl<K: TableKey> Table<K> {
         std::iter::successors(first, |path| path.next.checked_sub(1).map(|at| &self.more.paths[at as usize]))
     }
 
-    /// The next hops of the best path and of those equal to it, `max` at the most. Empty without a best path, and for
-    /// one of this speaker's own.
-    pub fn hops(&self, id: DestId, max: usize, attrs: &mut AttrStore) -> NextHopSet {
+    /// The next hops of the best path and of those used beside it, with their weights. Empty without a best path, and for one
+    /// of this speaker's own.
+    pub fn hops(&self, id: DestId, attrs: &mut AttrStore) -> NextHopSet {
         let Some(best) = self.best(id) else { return NextHopSet::default() };
         if best.path.source.is_local() {
             return NextHopSet::default();
         }
-        if best.path.next == 0 || max <= 1 {
+        if best.path.next == 0 || !self.settings.uses_several() {
             return attrs.next_hop_set(best.attrs);
         }
-        let mut hops: SmallVec<[_; 8]> = SmallVec::new();
-        for path in self.paths(id).filter(|path| path.is_equal_to_best()) {
-            if let Some(hop) = path.post.and_then(|post| attrs.set(post).next_hop())
-                && !hops.contains(&hop)
-            {
-                hops.push(hop);
-            }
+        let used = self.paths(id).filter(|path| path.is_used()).filter_map(|path| path.post);
+        let used: SmallVec<[AttrId; 8]> = used.collect();
+        match used.as_slice() {
+            [alone] => attrs.next_hop_set(*alone),
+            several => attrs.next_hop_set_of(several),
         }
-        // Which ones are left out must not depend on the order of arrival.
-        if let Some(others) = hops.get_mut(1..) {
-            others.sort_unstable();
-        }
-        hops.truncate(max);
-        if hops.len() == 1 {
-            return attrs.next_hop_set(best.attrs);
-        }
-        attrs.next_hops_mut().set(hops)
     }
 
     /// The sequence number of the latest change of a destination; 0 if it has never had a best path.
@@ -337,306 +327,6 @@ impl<K: TableKey> Table<K> {
     pub fn remove_cursor(&mut self, cursor: CursorId) {
         self.log.remove_cursor(cursor, &self.dests);
         self.tidy();
-    }
-}
-
-/// The parts.
-impl<K: TableKey> Table<K> {
-    #[inline]
-    fn hash(&self, key: K) -> u64 {
-        let (bits, len) = key.split();
-        K::hash_parts(bits, len, &self.hasher)
-    }
-
-    #[inline]
-    fn lookup(&self, key: K, hash: u64) -> Option<u32> {
-        let (bits, len) = key.split();
-        self.index.find(hash, |at| {
-            let dest = &self.dests.pages[at as usize];
-            dest.bits == bits && dest.len == len
-        })
-    }
-
-    /// A destination for a key that has none: a tombstone, to be filled at once.
-    fn add(&mut self, key: K, hash: u64) -> Result<u32, TableFull> {
-        let id = self.dests.add(key);
-        let (dests, hasher) = (&self.dests, &self.hasher);
-        if !self.index.insert(hash, id, |at| dests.hash(at, hasher)) {
-            self.dests.give_back(id);
-            return Err(TableFull);
-        }
-        Ok(id)
-    }
-
-    /// Stores a path and decides.
-    fn put(&mut self, id: u32, offer: Offer, epoch: u16, cx: &mut Context<'_>) -> Outcome {
-        let mut new = Path {
-            source: offer.source,
-            pre: Some(offer.pre),
-            post: offer.post.ok(),
-            since: offer.now,
-            flags: Path::verdict(offer.post),
-            epoch,
-            next: 0,
-        };
-        let before = self.best_of(id);
-        let dest = &mut self.dests.pages[id as usize];
-        // Somebody wants to know of it, whether it touches the best path or not.
-        let watched = self.watched > 0;
-        let mut disturbed = watched && offer.post.is_ok();
-        let mut had = None;
-        let mut was_stale = false;
-        if dest.first.pre.is_none() {
-            dest.first = new;
-            hold(&new, cx.attrs);
-            self.dests.tombstones -= 1;
-            self.live += 1;
-        } else if let Some((_, at)) = self.position(id, offer.source) {
-            let old = self.path_mut(id, at);
-            was_stale = old.epoch != epoch && cx.sources.is_stale(old, K::FAMILY);
-            had = Some(Accepted(old.post.is_some()));
-            if old.pre == new.pre {
-                new.since = old.since;
-            }
-            let equal = old.flags & EQUAL;
-            new.flags |= equal;
-            new.next = old.next;
-            if *old == new {
-                return Outcome { dest: Some(DestId(id)), had, was_stale, changed: false };
-            }
-            // What was of no account may be told again in the same words.
-            disturbed = equal != 0 && old.post != new.post
-                || watched && (old.post, old.epoch) != (new.post, new.epoch);
-            let old = std::mem::replace(old, new);
-            // In this order: a set that stays must not be freed in between.
-            hold(&new, cx.attrs);
-            drop_path(&old, cx.attrs);
-        } else {
-            let first = &mut self.dests.pages[id as usize].first;
-            new.next = first.next;
-            first.next = self.more.push(new);
-            hold(&new, cx.attrs);
-        }
-        let changed = self.decide(id, before, disturbed, cx);
-        Outcome { dest: Some(DestId(id)), had, was_stale, changed }
-    }
-
-    /// Removes the path of a source and decides.
-    fn take(&mut self, id: u32, source: SourceId, cx: &mut Context<'_>) -> Outcome {
-        let Some((previous, at)) = self.position(id, source) else {
-            return Outcome { dest: Some(DestId(id)), had: None, was_stale: false, changed: false };
-        };
-        let before = self.best_of(id);
-        let old = *self.path_mut(id, at);
-        if let Some(previous) = previous {
-            self.path_mut(id, previous).next = old.next;
-            self.more.give_back(at);
-        } else {
-            let second = old.next.checked_sub(1);
-            self.dests.pages[id as usize].first =
-                second.map_or_else(Path::default, |at| self.more.paths[at as usize]);
-            if let Some(at) = second {
-                self.more.give_back(at + 1);
-            }
-        }
-        drop_path(&old, cx.attrs);
-        let was_stale = cx.sources.is_stale(&old, K::FAMILY);
-        let had = Some(Accepted(old.post.is_some()));
-        let dest = Some(DestId(id));
-        if self.dests.pages[id as usize].first.pre.is_some() {
-            let watched = self.watched > 0 && old.post.is_some();
-            let changed = self.decide(id, before, watched || old.flags & EQUAL != 0, cx);
-            return Outcome { dest, had, was_stale, changed };
-        }
-        self.live -= 1;
-        self.dests.tombstones += 1;
-        self.dests.pages[id as usize].state = NO_BEST;
-        if before.is_some() {
-            self.stamp(id);
-        }
-        // Readers that do not know its last state yet keep it; then the log gives it back.
-        if !self.log.holds(self.dests.pages[id as usize].version()) {
-            self.free(id);
-        }
-        Outcome { dest, had, was_stale, changed: before.is_some() }
-    }
-
-    /// Finds the best path and puts it first. `before` is the best one before what happened, and `disturbed` says that
-    /// a path equal to the best one has gone or changed. True if readers have to know.
-    fn decide(
-        &mut self,
-        id: u32,
-        before: Option<(SourceId, AttrId)>,
-        disturbed: bool,
-        cx: &Context<'_>,
-    ) -> bool {
-        let dest = &mut self.dests.pages[id as usize];
-        let mut changed = disturbed;
-        if dest.first.next == 0 {
-            let usable = is_usable::<K>(&dest.first, cx);
-            dest.first.flags = dest.first.flags & !EQUAL | if usable { EQUAL } else { 0 };
-            dest.state = if usable { BEST } else { NO_BEST };
-        } else {
-            changed |= self.decide_among(id, cx);
-        }
-        changed |= before != self.best_of(id);
-        if changed {
-            self.stamp(id);
-        }
-        changed
-    }
-
-    /// The same for several paths. True if another set of paths is equal to the best one now.
-    fn decide_among(&mut self, id: u32, cx: &Context<'_>) -> bool {
-        let mut chain: SmallVec<[u32; 8]> = SmallVec::new();
-        let mut candidates = Candidates::new();
-        // Where in the chain each candidate stands.
-        let mut places: SmallVec<[u32; 8]> = SmallVec::new();
-        let mut at = FIRST;
-        loop {
-            let path = self.path_mut(id, at);
-            if is_usable::<K>(path, cx)
-                && let Some(post) = path.post
-            {
-                candidates.push(candidate(path.source, post, cx));
-                places.push(chain.len() as u32);
-            }
-            chain.push(at);
-            match path.next {
-                0 => break,
-                next => at = next,
-            }
-        }
-        let decision = decision::decide(&candidates);
-        let mut equal = decision.iter().flat_map(|d| &d.equal).map(|&c| places[c as usize]).peekable();
-        let mut changed = false;
-        for (place, &at) in chain.iter().enumerate() {
-            let path = self.path_mut(id, at);
-            let flag = if equal.next_if_eq(&(place as u32)).is_some() { EQUAL } else { 0 };
-            changed |= path.flags & EQUAL != flag;
-            path.flags = path.flags & !EQUAL | flag;
-        }
-        let Some(decision) = decision else {
-            self.dests.pages[id as usize].state = NO_BEST;
-            return changed;
-        };
-        self.dests.pages[id as usize].state = BEST + decision.rung as u8;
-        let best = chain[places[decision.best] as usize];
-        if best != FIRST {
-            let first = &mut self.dests.pages[id as usize].first;
-            let other = &mut self.more.paths[best as usize - 1];
-            std::mem::swap(first, other);
-            std::mem::swap(&mut first.next, &mut other.next);
-        }
-        changed
-    }
-
-    fn best_of(&self, id: u32) -> Option<(SourceId, AttrId)> {
-        let dest = &self.dests.pages[id as usize];
-        if dest.state < BEST {
-            return None;
-        }
-        Some((dest.first.source, dest.first.post?))
-    }
-
-    /// Where the path of a source stands, and what stands before it.
-    fn position(&self, id: u32, source: SourceId) -> Option<(Option<u32>, u32)> {
-        let first = &self.dests.pages[id as usize].first;
-        first.pre?;
-        if first.source == source {
-            return Some((None, FIRST));
-        }
-        let (mut previous, mut at) = (FIRST, first.next);
-        while at != 0 {
-            let path = &self.more.paths[at as usize - 1];
-            if path.source == source {
-                return Some((Some(previous), at));
-            }
-            (previous, at) = (at, path.next);
-        }
-        None
-    }
-
-    /// The path at a place in the chain.
-    fn path_mut(&mut self, id: u32, at: u32) -> &mut Path {
-        match at {
-            FIRST => &mut self.dests.pages[id as usize].first,
-            at => &mut self.more.paths[at as usize - 1],
-        }
-    }
-
-    /// Gives a destination the next version.
-    #[inline]
-    fn stamp(&mut self, id: u32) {
-        let dest = &mut self.dests.pages[id as usize];
-        let old = dest.version();
-        dest.set_version(self.log.next_seq());
-        self.log.append(id, old, &self.dests);
-    }
-
-    /// Frees some of the tombstones that every reader has passed. Every call on a table that adds to them does this, so
-    /// that they go faster than they come, and none takes long.
-    #[inline]
-    fn tidy(&mut self) {
-        if !self.log.is_tidy() {
-            self.tidy_some();
-        }
-    }
-
-    #[cold]
-    fn tidy_some(&mut self) {
-        let mut freed = std::mem::take(&mut self.freed);
-        self.log.search_dropped(TIDY_AT_ONCE, &self.dests, &mut freed);
-        for id in freed.drain(..) {
-            self.free(id);
-        }
-        self.freed = freed;
-    }
-
-    fn free(&mut self, id: u32) {
-        self.index.remove(self.dests.hash(id, &self.hasher), id);
-        self.dests.give_back(id);
-    }
-}
-
-#[inline]
-fn hold(path: &Path, attrs: &mut AttrStore) {
-    for id in [path.pre, path.post.filter(|_| path.post != path.pre)].into_iter().flatten() {
-        attrs.retain(id, 1);
-    }
-}
-
-#[inline]
-fn drop_path(path: &Path, attrs: &mut AttrStore) {
-    for id in [path.pre, path.post.filter(|_| path.post != path.pre)].into_iter().flatten() {
-        attrs.release(id, 1);
-    }
-}
-
-/// Whether a path may take part in the decision (RFC 4271 section 9.1.2).
-#[inline]
-fn is_usable<K: TableKey>(path: &Path, cx: &Context<'_>) -> bool {
-    path.post.is_some_and(|post| cx.attrs.cost(post) != UNREACHABLE)
-        && cx.sources.is_valid(path.source, K::FAMILY, path.epoch)
-}
-
-fn candidate(source: SourceId, post: AttrId, cx: &Context<'_>) -> Candidate {
-    let facts = cx.attrs.set(post).facts();
-    let peer = cx.sources.facts(source);
-    Candidate {
-        local: source.is_local(),
-        long_lived_stale: facts.flags.has(FactFlags::LLGR_STALE),
-        local_pref: facts.local_pref.unwrap_or(DEFAULT_LOCAL_PREF),
-        as_path_len: u32::from(facts.as_path_len),
-        origin: facts.origin as u8,
-        med: facts.med.unwrap_or(0),
-        neighbor_as: facts.neighbor_as,
-        external: peer.is_some_and(|peer| peer.external),
-        cost: cx.attrs.cost(post),
-        router_id: facts.originator.or(peer.map(|peer| peer.router_id)).unwrap_or(RouterId(0)),
-        cluster_len: facts.cluster_len,
-        address: peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.address),
-        path_id: cx.sources.path_id(source),
     }
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bgp_wire::attr::Canonical;
 use bgp_wire::{Capability, Family, NextHop, Nlri, Open, PathId};
+use smallvec::SmallVec;
 
 use super::family::FamilyRib;
 use super::neighbour::Neighbour;
@@ -16,7 +17,7 @@ use crate::query::{
     FamilyStatus, Idle, PathEntry, PeerStatus, QueryError, RouteCursor, RouteEntry, RoutePage, RouteQuery,
     RouteTable,
 };
-use crate::rib::{AttrId, AttrSet, DestId, Path};
+use crate::rib::{AttrId, AttrSet, Context, DestId, Path, Standing};
 use crate::session::{ConnectError, DownReason};
 use crate::stats::{SpeakerStats, TableSizes};
 use crate::time::Instant;
@@ -268,22 +269,18 @@ impl Page<'_> {
         let paths: Vec<PathEntry> = match self.view {
             View::LocRib => {
                 decided_by = rib.table.best(dest).map(|best| best.rung);
-                let paths = rib.table.paths(dest).enumerate();
-                let best = decided_by.is_some();
-                paths
-                    .map(|(n, path)| {
-                        self.path(path, path.post().unwrap_or(path.pre()), best && n == 0, shared)
-                    })
-                    .collect()
+                let standings = self.standings(rib, dest, shared);
+                let after = |path: &Path| path.post().unwrap_or(path.pre());
+                standings.iter().map(|(path, fared)| self.path(path, after(path), *fared, shared)).collect()
             }
             View::In(peer) => {
-                let own = |path: &&Path| shared.sources.peer(path.source()) == Some(peer);
-                let best = rib.table.best(dest).map(|best| best.path.source());
-                rib.table
-                    .paths(dest)
-                    .filter(own)
-                    .map(|path| self.path(path, path.pre(), best == Some(path.source()), shared))
-                    .collect()
+                if !rib.table.paths(dest).any(|path| shared.sources.peer(path.source()) == Some(peer)) {
+                    return None;
+                }
+                let standings = self.standings(rib, dest, shared);
+                let own = |(path, _): &&(Path, Standing)| shared.sources.peer(path.source()) == Some(peer);
+                let own = standings.iter().filter(own);
+                own.map(|(path, fared)| self.path(path, path.pre(), *fared, shared)).collect()
             }
             View::Out(peer, group) => {
                 let told = rib.told(peer, group, dest, shared);
@@ -297,7 +294,17 @@ impl Page<'_> {
         (!paths.is_empty()).then(|| RouteEntry { nlri: rib.table.key(dest).into(), decided_by, paths })
     }
 
-    fn path(&self, path: &Path, attrs: AttrId, best: bool, shared: &Shared) -> PathEntry {
+    fn standings<K: ExportKey>(
+        &self,
+        rib: &FamilyRib<K>,
+        dest: DestId,
+        shared: &mut Shared,
+    ) -> SmallVec<[(Path, Standing); 4]> {
+        let cx = Context { attrs: &mut shared.attrs, sources: &shared.sources };
+        rib.table.standings(dest, self.now, &cx)
+    }
+
+    fn path(&self, path: &Path, attrs: AttrId, standing: Standing, shared: &Shared) -> PathEntry {
         let attrs = shared.attrs.set(attrs).clone();
         let (source, has_id) = self.source(shared.sources.peer(path.source())).unzip();
         let path_id = shared.sources.path_id(path.source());
@@ -306,7 +313,8 @@ impl Page<'_> {
             path_id: has_id.filter(|has| *has || path_id != PathId::NONE).map(|_| path_id),
             next_hop: attrs.next_hop(),
             attrs,
-            best,
+            best: standing == Standing::Best,
+            standing: Some(standing),
             age: Duration::from_secs(u64::from(self.now.saturating_sub(path.since()))),
             stale: shared.sources.is_stale(path, self.family),
             long_lived_stale: shared.sources.is_long_lived(path, self.family),
@@ -349,6 +357,7 @@ impl Page<'_> {
             stale: false,
             long_lived_stale: false,
             rejected: None,
+            standing: None,
         })
     }
 }

@@ -16,6 +16,7 @@ use crate::command::{Applied, Audience, Command, Contradiction, Origination, Pee
 use crate::outbox::Outbox;
 use crate::peer_key::{PeerIx, PeerKey};
 use crate::policy::PolicyName;
+use crate::rib::DecisionSettings;
 use crate::session::{self, Peer, PeerSettings, Reconfigured, SettingsError, StopReason};
 use crate::time::Instant;
 
@@ -76,6 +77,7 @@ impl Speaker {
             }
             Command::PutClusterId(id) => Ok(self.put_cluster_id(id)),
             Command::PutIdentity { asn, router_id } => self.put_identity(now, asn, router_id, out),
+            Command::PutDecision(settings) => Ok(self.put_decision(settings)),
             Command::LoadingDone => {
                 let first = self.loaded.is_none();
                 self.loaded.get_or_insert(now);
@@ -506,6 +508,20 @@ impl Speaker {
         for family in neighbour.families_with_routes().iter() {
             for_family!(self, family, rib => rib.begin_reimport(peer));
         }
+    }
+
+    fn put_decision(&mut self, settings: DecisionSettings) -> Applied {
+        if self.settings.decision == settings {
+            return Applied::Unchanged;
+        }
+        self.settings.decision = settings;
+        for family in Family::ALL {
+            for_family!(self, family, rib => {
+                rib.table.set_decision(settings);
+                rib.review.begin_deciding();
+            });
+        }
+        Applied::Applied
     }
 
     fn compare_next_hops(&mut self, generation: u64) {

@@ -4,6 +4,7 @@
 use bgp_wire::{Family, Ipv4Prefix, Ipv6Prefix, SrPolicy4, SrPolicy6, VpnIpv4Prefix, VpnIpv6Prefix};
 
 use super::family::FamilyRib;
+use crate::rib::DecisionSettings;
 
 /// One [`FamilyRib`] for each family.
 pub(super) struct Ribs {
@@ -57,15 +58,19 @@ pub(super) use for_rib;
 
 impl Ribs {
     /// Empty tables.
-    pub(super) fn new(seed: u64) -> Self {
-        Self {
+    pub(super) fn new(seed: u64, decision: DecisionSettings) -> Self {
+        let mut ribs = Self {
             v4: FamilyRib::new(seed ^ 0x7634),
             v6: FamilyRib::new(seed ^ 0x7636),
             vpn4: FamilyRib::new(seed ^ 0x7670_6e34),
             vpn6: FamilyRib::new(seed ^ 0x7670_6e36),
             sr4: FamilyRib::new(seed ^ 0x0073_7234),
             sr6: FamilyRib::new(seed ^ 0x0073_7236),
+        };
+        for family in Family::ALL {
+            for_rib!(ribs, family, rib => rib.table.set_decision(decision));
         }
+        ribs
     }
 
     /// Whether one of them has work that does not need the neighbours.

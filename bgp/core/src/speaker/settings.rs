@@ -5,6 +5,7 @@ use std::time::Duration;
 use bgp_wire::{Asn, RouterId};
 
 use crate::peer_key::InstanceName;
+use crate::rib::DecisionSettings;
 
 /// What a speaker is made with. Everything else is told by commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,8 +19,8 @@ pub struct SpeakerSettings {
     /// Seed of jitter and hashes. Equal inputs with an equal seed give equal output bytes; different processes should
     /// have different seeds, since peers choose what is hashed.
     pub seed: u64,
-    /// How many equal-cost next hops the change stream gives at most; at least 1.
-    pub multipath: usize,
+    /// How paths are compared, and how many are used at once.
+    pub decision: DecisionSettings,
     /// How long a configured neighbour that has never been up holds up `Converged`, counted from
     /// `Command::LoadingDone`.
     pub convergence_grace: Duration,
@@ -47,7 +48,7 @@ impl SpeakerSettings {
             asn,
             router_id,
             seed,
-            multipath: 1,
+            decision: DecisionSettings::RFC4271,
             convergence_grace: Duration::from_secs(3),
             convergence_quiet: Duration::from_secs(3),
             convergence_deadline: Duration::from_secs(30),

@@ -128,7 +128,7 @@ impl Speaker {
                 own_addresses: BTreeMap::new(),
                 cluster: None,
             },
-            ribs: Ribs::new(seed),
+            ribs: Ribs::new(seed, settings.decision),
             policies: Policies::new(),
             subscribers: Vec::new(),
             converged: [None; Family::COUNT],

@@ -83,13 +83,12 @@ impl Speaker {
             subscriber.resynced = true;
             into.push(RibEvent::Resync);
         }
-        let multipath = self.settings.multipath.max(1);
         let own = Originator { asn: self.settings.asn, node: self.settings.router_id };
         for family in Family::ALL {
             if let Some(reader) = &mut subscriber.readers[family.index()]
                 && !self.deferred.contains(family)
             {
-                for_family!(self, family, rib => rib.tell(reader, (multipath, own), end, into, &mut budget, &mut self.shared));
+                for_family!(self, family, rib => rib.tell(reader, own, end, into, &mut budget, &mut self.shared));
             }
         }
         let replaying = subscriber.readers.iter().flatten().any(|reader| reader.replay.is_some());
@@ -148,7 +147,7 @@ impl<K: ExportKey> FamilyRib<K> {
     fn tell(
         &mut self,
         reader: &mut Reader,
-        how: (usize, Originator),
+        own: Originator,
         end: usize,
         into: &mut Vec<RibEvent>,
         budget: &mut usize,
@@ -159,7 +158,7 @@ impl<K: ExportKey> FamilyRib<K> {
             if let Some((seq, dest)) = self.table.next_change(reader.cursor) {
                 // What the replay has not come to yet, it will tell as it is then.
                 if reader.replay.is_none_or(|next| dest.index() < next) {
-                    into.push(RibEvent::Change(self.change(seq, dest, how, shared)));
+                    into.push(RibEvent::Change(self.change(seq, dest, own, shared)));
                 }
             } else if let Some(at) = reader.replay {
                 if at >= self.table.len_ids() {
@@ -170,7 +169,7 @@ impl<K: ExportKey> FamilyRib<K> {
                 let dest = DestId::from_index(at);
                 if self.table.best(dest).is_some() {
                     let seq = self.table.dest_version(dest);
-                    into.push(RibEvent::Change(self.change(seq, dest, how, shared)));
+                    into.push(RibEvent::Change(self.change(seq, dest, own, shared)));
                 }
             } else {
                 return;
@@ -178,13 +177,7 @@ impl<K: ExportKey> FamilyRib<K> {
         }
     }
 
-    fn change(
-        &mut self,
-        seq: u64,
-        dest: DestId,
-        (multipath, own): (usize, Originator),
-        shared: &mut Shared,
-    ) -> RibChange {
+    fn change(&mut self, seq: u64, dest: DestId, own: Originator, shared: &mut Shared) -> RibChange {
         let nlri = self.table.key(dest).into();
         let best = self.table.best(dest);
         let mut change = RibChange {
@@ -193,7 +186,7 @@ impl<K: ExportKey> FamilyRib<K> {
             nlri,
             best: best.map(|best| best.attrs),
             local: best.is_some_and(|best| best.path.source().is_local()),
-            hops: self.table.hops(dest, multipath, &mut shared.attrs),
+            hops: self.table.hops(dest, &mut shared.attrs),
             sr_policy: None,
         };
         if K::FAMILY.is_sr_policy()

@@ -19,6 +19,7 @@ pub struct ExtCommunity(pub u64);
 
 const RT: u8 = 0x02;
 const SOO: u8 = 0x03;
+const LINK_BANDWIDTH: u8 = 0x04;
 
 impl ExtCommunity {
     /// The octets as they stand in a message.
@@ -45,6 +46,22 @@ impl ExtCommunity {
     pub const fn route_target_address(self) -> Option<Ipv4Addr> {
         let [kind, subtype, a, b, c, d, ..] = self.octets();
         if kind == 1 && subtype == RT { Some(Ipv4Addr::new(a, b, c, d)) } else { None }
+    }
+
+    /// The link bandwidth that it says, in octets a second: a floating-point number that may be any, also none
+    /// (draft-ietf-idr-link-bandwidth). It may be transitive or not.
+    #[must_use]
+    pub const fn link_bandwidth(self) -> Option<f32> {
+        match self.octets() {
+            [0x00 | 0x40, LINK_BANDWIDTH, _, _, octets @ ..] => Some(f32::from_be_bytes(octets)),
+            _ => None,
+        }
+    }
+
+    /// A link bandwidth in octets a second, of a link of this AS. It does not leave the AS.
+    #[must_use]
+    pub const fn of_link_bandwidth(asn: u16, octets: f32) -> Self {
+        Self(0x40 << 56 | (LINK_BANDWIDTH as u64) << 48 | (asn as u64) << 32 | octets.to_bits() as u64)
     }
 
     /// A route target of an AS number and a number, in the 2-octet form where the AS number allows it; `None`

@@ -81,6 +81,7 @@ const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
         "restart.rs",
         "the_agent_dies_and_returns_and_nobody_behind_bird_notices",
     ),
+    ("equal-cost multipath with weights", "BIRD", "multipath.rs", "two_birds_make_one_route_with_weights"),
     ("several paths of a prefix (RFC 7911), IPv4", "BIRD", "add_path.rs", "ipv4_paths_both_ways"),
     ("several paths of a prefix, IPv6", "BIRD", "add_path.rs", "ipv6_paths_both_ways"),
     ("several paths, one way only", "BIRD", "add_path.rs", "who_only_sends_or_only_receives"),

@@ -123,6 +123,24 @@ fn change(prefix: &str, hops: &[&str]) -> RibEvent {
     })
 }
 
+#[test]
+fn hops_keep_their_weights() {
+    let mut handler = BgpHandler::default();
+    let hop = |last: u8| NextHop::V4([192, 0, 2, last].into());
+    let v6 = |link_local: &str| NextHop::V6 {
+        global: "2001:db8::1".parse().unwrap(),
+        link_local: Some(link_local.parse().unwrap()),
+    };
+    let mut weights = |hops: &[(NextHop, u8)]| {
+        let set = NextHopSet::weighted(hops.iter().copied());
+        handler.hops(&set).iter().map(|hop| (hop.address.to_string(), hop.weight)).collect::<Vec<_>>()
+    };
+    let expected = [("192.0.2.1".to_owned(), 4), ("192.0.2.2".to_owned(), 1)];
+    assert_eq!(weights(&[(hop(2), 1), (hop(1), 4)]), expected);
+    // VPP knows the two by one address.
+    assert_eq!(weights(&[(v6("fe80::1"), 2), (v6("fe80::2"), 1)]), [("2001:db8::1".to_owned(), 3)]);
+}
+
 fn told(handler: &mut BgpHandler, event: &RibEvent) -> Vec<String> {
     let mut fx = Effects::default();
     handler.on(Instant::ZERO, event, &mut fx);

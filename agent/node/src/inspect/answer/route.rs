@@ -1,8 +1,8 @@
 //! A destination with its paths, as JSON.
 
 use bgp_core::query::{PathEntry, RouteEntry};
-use bgp_core::rib::PathRejected;
 use bgp_core::rib::sr_policy::candidate_path;
+use bgp_core::rib::{Loss, PathRejected, Standing};
 use bgp_wire::{Asn, Family, Label, NextHop, Nlri, RouterId};
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +42,12 @@ pub(crate) struct Path {
     pub(crate) path_attributes: Vec<Encoded>,
     /// Whether it is the best one.
     pub(crate) best: bool,
+    /// Whether it is used, beside the best one or as such: one of several equal ones.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) multipath: bool,
+    /// Which rung of the decision it lost by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) lost: Option<Lost>,
     /// How long we have had it.
     pub(crate) age_nanoseconds: u64,
     /// Who it came from; absent for an own route.
@@ -85,6 +91,18 @@ pub(crate) struct Path {
     pub(crate) rejected: Option<String>,
 }
 
+/// What a path lost by.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub(crate) struct Lost {
+    /// The rung of the decision.
+    pub(crate) rung: String,
+    /// What it had there.
+    pub(crate) own: String,
+    /// What another path had there, that went on.
+    pub(crate) better: String,
+}
+
 /// Octets in base64.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Encoded {
@@ -104,13 +122,19 @@ pub(crate) struct PathFamily {
 impl Route {
     /// A destination of the table of `neighbor`, or of the Loc-RIB.
     pub(crate) fn new((asn, router_id): (Asn, RouterId), neighbor: Option<&str>, entry: &RouteEntry) -> Self {
+        let mut paths: Vec<Path> =
+            entry.paths.iter().map(|path| Path::new(router_id, entry.nlri, path)).collect();
+        // The best one is one of several where there is another.
+        if paths.iter().any(|path| path.multipath) {
+            paths.iter_mut().filter(|path| path.best).for_each(|path| path.multipath = true);
+        }
         Self {
             router_asn: asn.0,
             neighbor: neighbor.unwrap_or_default().to_owned(),
             prefix: entry.nlri.to_string(),
             rd: entry.nlri.rd().map(|rd| rd.to_string()),
             decided_by: entry.decided_by.map(|rung| rung.to_string()),
-            paths: entry.paths.iter().map(|path| Path::new(router_id, entry.nlri, path)).collect(),
+            paths,
         }
     }
 }
@@ -129,16 +153,27 @@ impl Path {
             None if nlri.family().is_ipv4() => "0.0.0.0".to_owned(),
             None => "::".to_owned(),
         };
-        let rejected = path.rejected.map(|why| match why {
-            PathRejected::ImportPolicy => "import policy",
-            PathRejected::AsLoop => "own AS number in the AS path",
-            PathRejected::OriginatorLoop => "own identifier is the originator",
-            PathRejected::OwnNextHop => "own address is the next hop",
-            PathRejected::RouteLeak => "route leak: ONLY_TO_CUSTOMER says that it must not come from there",
-            PathRejected::NoTarget => "neither a route target with an address nor no-advertise",
-            PathRejected::FirstAs => "the AS path does not begin with the neighbor's AS number",
-            PathRejected::ClusterLoop => "own cluster identifier in the cluster list",
+        let rejected = path.rejected.map(rejected);
+        let rejected = rejected.or(match path.standing {
+            Some(Standing::Unreachable) => Some("next hop unreachable"),
+            Some(Standing::Gone) => Some("its neighbor has gone"),
+            Some(Standing::Best | Standing::Beside | Standing::Lost(_) | Standing::Rejected(_)) | None => {
+                None
+            }
         });
+        let lost = match path.standing {
+            Some(Standing::Lost(Loss { rung, own, better })) => {
+                Some(Lost { rung: rung.to_string(), own: own.to_string(), better: better.to_string() })
+            }
+            Some(
+                Standing::Best
+                | Standing::Beside
+                | Standing::Unreachable
+                | Standing::Gone
+                | Standing::Rejected(_),
+            )
+            | None => None,
+        };
         let communities = set.communities().map(|community| match community.name() {
             Some(name) => name.to_owned(),
             None => community.to_string(),
@@ -157,6 +192,8 @@ impl Path {
                 .map(|(_, octets)| Encoded { base64: base64(octets) })
                 .collect(),
             best: path.best,
+            multipath: path.standing == Some(Standing::Beside),
+            lost,
             age_nanoseconds: nanoseconds(path.age),
             source: path.source.map(|source| source.to_string()),
             path_id: path.path_id.map(|id| id.0),
@@ -173,6 +210,20 @@ impl Path {
             long_lived_stale: path.long_lived_stale,
             rejected: rejected.map(str::to_owned),
         }
+    }
+}
+
+/// Why a path takes no part in the decision, in words.
+fn rejected(why: PathRejected) -> &'static str {
+    match why {
+        PathRejected::ImportPolicy => "import policy",
+        PathRejected::AsLoop => "own AS number in the AS path",
+        PathRejected::OriginatorLoop => "own identifier is the originator",
+        PathRejected::OwnNextHop => "own address is the next hop",
+        PathRejected::RouteLeak => "route leak: ONLY_TO_CUSTOMER says that it must not come from there",
+        PathRejected::NoTarget => "neither a route target with an address nor no-advertise",
+        PathRejected::FirstAs => "the AS path does not begin with the neighbor's AS number",
+        PathRejected::ClusterLoop => "own cluster identifier in the cluster list",
     }
 }
 

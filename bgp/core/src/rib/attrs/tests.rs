@@ -49,14 +49,14 @@ fn next_hops_are_counted_and_shared() {
     let mut store = AttrStore::new(1);
     let (a, b) = (intern(&mut store, 100, 1), intern(&mut store, 200, 1));
     let set = store.next_hop_set(a);
-    assert_eq!((set.as_slice(), &set), (&[hop(1).unwrap()][..], &store.next_hop_set(b)));
+    assert_eq!((&set, &set), (&NextHopSet::new(hop(1)), &store.next_hop_set(b)));
     let own = store.intern(&canonical(100), None, AttrFacts::default);
-    assert_eq!(store.next_hop_set(own).as_slice(), []);
+    assert_eq!(store.next_hop_set(own).members(), []);
     store.release(a, 1);
     store.release(b, 1);
     // Its number is free now: another next hop does not inherit what was remembered for it.
     let c = intern(&mut store, 100, 9);
-    assert_eq!(store.next_hop_set(c).as_slice(), [hop(9).unwrap()]);
+    assert_eq!(store.next_hop_set(c), NextHopSet::new(hop(9)));
 }
 
 /// An UPDATE's body: these attributes, and one IPv4 prefix if `reachable`.

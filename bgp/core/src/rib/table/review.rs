@@ -14,6 +14,8 @@ pub struct Review {
     walk: Walk,
     /// Decide again where the cost of a next hop changed after this generation.
     costs_since: Option<u64>,
+    /// Decide again wherever there is a choice.
+    decides: bool,
     /// Readers are to look at every best path again.
     tells: bool,
 }
@@ -22,6 +24,7 @@ impl Review {
     /// Every path that is no longer valid is to be removed. A review under way looks at everything once more.
     pub fn begin(&mut self) {
         self.costs_since = self.costs_since.filter(|_| !self.walk.is_done());
+        self.decides &= !self.walk.is_done();
         self.tells &= !self.walk.is_done();
         self.walk.begin();
     }
@@ -31,6 +34,12 @@ impl Review {
     pub fn begin_costs(&mut self, generation: u64) {
         self.begin();
         self.costs_since = Some(self.costs_since.map_or(generation, |earlier| earlier.min(generation)));
+    }
+
+    /// The same, and every decision is to be made again: paths are compared in another way now.
+    pub fn begin_deciding(&mut self) {
+        self.begin();
+        self.decides = true;
     }
 
     /// The same, and every best path counts as changed: what readers make of it depends on more than the path.
@@ -70,13 +79,19 @@ impl<K: TableKey> Table<K> {
                     removed(source, accepted);
                 }
             }
-            let moved =
-                |path: &Path, since| path.post.is_some_and(|post| cx.attrs.cost_changed_after(post, since));
-            if let Some(since) = review.costs_since
-                && self.paths(DestId(id)).any(|path| moved(path, since))
-            {
+            // Nothing is said of a next hop that has come back to where it was before anybody looked.
+            let since = review.costs_since.unwrap_or(u64::MAX);
+            let moved = |path: &Path| path.post.is_some_and(|post| cx.attrs.cost_changed_after(post, since));
+            let resolved = |path: &Path| {
+                path.is_used() && path.post.is_some_and(|post| cx.attrs.resolved_after(post, since))
+            };
+            let compare = review.decides && self.paths(DestId(id)).nth(1).is_some()
+                || review.costs_since.is_some() && self.paths(DestId(id)).any(moved);
+            let resolved = review.costs_since.is_some() && self.paths(DestId(id)).any(resolved);
+            if compare || resolved {
                 let before = self.best_of(id);
-                self.decide(id, before, self.watched > 0, cx);
+                let disturbed = resolved || self.watched > 0 && self.paths(DestId(id)).any(moved);
+                self.decide(id, before, disturbed, cx);
             }
             if review.tells && self.best_of(id).is_some() {
                 self.stamp(id);

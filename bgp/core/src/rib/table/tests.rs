@@ -1,10 +1,12 @@
 use super::*;
 use crate::peer_key::PeerIx;
 use crate::rib::{NextHopState, PeerSource};
-use bgp_wire::attr::AttrFacts;
-use bgp_wire::{FamilySet, Ipv4Prefix, NextHop, PathId};
+use bgp_wire::attr::{AttrFacts, Builder, Canonical, ExtCommunity, Origin};
+use bgp_wire::{FamilySet, Ipv4Prefix, NextHop, PathId, RouterId};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::num::NonZeroU8;
 
 /// A table with what it needs around it.
 struct World {
@@ -24,7 +26,9 @@ impl World {
                 PeerSource { external: true, router_id: RouterId(n + 1), address, client: false },
             );
         }
-        Self { table: Table::new(1), attrs: AttrStore::new(2), sources }
+        let mut table = Table::new(1);
+        table.set_decision(several(8));
+        Self { table, attrs: AttrStore::new(2), sources }
     }
 
     fn source(&mut self, peer: u32) -> SourceId {
@@ -33,12 +37,24 @@ impl World {
 
     /// An attribute set whose LOCAL_PREF is `local_pref` and whose next hop ends in `hop`. The caller holds it.
     fn attrs(&mut self, local_pref: u32, hop: u8) -> AttrId {
-        let facts = || AttrFacts { local_pref: Some(local_pref), ..AttrFacts::default() };
-        self.attrs.intern(&local_pref.to_be_bytes(), Some(next_hop(hop)), facts)
+        self.wide(local_pref, hop, 0)
+    }
+
+    /// The same over a link of this bandwidth, in megabits a second; unknown where it is 0.
+    fn wide(&mut self, local_pref: u32, hop: u8, mbits: u32) -> AttrId {
+        let mut builder = Builder::new(Origin::Igp);
+        builder.local_pref(Some(local_pref));
+        builder.add_ext_communities(bandwidth(mbits));
+        let octets = builder.build();
+        self.attrs.intern(&octets, Some(next_hop(hop)), || Canonical(&octets).facts())
     }
 
     fn announce(&mut self, key: u32, peer: u32, local_pref: u32, hop: u8) -> Outcome {
-        let (source, id) = (self.source(peer), self.attrs(local_pref, hop));
+        self.announce_wide(key, peer, (local_pref, hop, 0))
+    }
+
+    fn announce_wide(&mut self, key: u32, peer: u32, (local_pref, hop, mbits): (u32, u8, u32)) -> Outcome {
+        let (source, id) = (self.source(peer), self.wide(local_pref, hop, mbits));
         let offer = Offer { source, pre: id, post: Ok(id), now: 7 };
         let outcome = self.with(|table, cx| table.announce(prefix(key), offer, cx)).unwrap();
         self.attrs.release(id, 1);
@@ -71,6 +87,17 @@ impl World {
     fn changes(&mut self, cursor: CursorId) -> Vec<Ipv4Prefix> {
         std::iter::from_fn(|| self.table.next_change(cursor).map(|(_, id)| self.table.key(id))).collect()
     }
+}
+
+/// So many paths at once, whatever is in their AS paths.
+fn several(multipath: u8) -> DecisionSettings {
+    let multipath = NonZeroU8::new(multipath).unwrap();
+    DecisionSettings { multipath, multipath_relax: true, ..DecisionSettings::RFC4271 }
+}
+
+/// Megabits a second as the community says them.
+fn bandwidth(mbits: u32) -> Option<ExtCommunity> {
+    (mbits > 0).then(|| ExtCommunity::of_link_bandwidth(65000, mbits as f32 * 125_000.0))
 }
 
 fn prefix(n: u32) -> Ipv4Prefix {
@@ -119,10 +146,7 @@ fn a_rejected_path_stays_and_takes_no_part() {
     let id = w.table.find(prefix(1)).unwrap();
     assert_eq!(w.table.dest_version(id), 0);
     let path = *w.table.paths(id).next().unwrap();
-    assert_eq!(
-        (path.rejected(), path.post(), path.is_equal_to_best()),
-        (Some(PathRejected::AsLoop), None, false)
-    );
+    assert_eq!((path.rejected(), path.post(), path.is_used()), (Some(PathRejected::AsLoop), None, false));
     w.announce(1, 1, 50, 1);
     assert_eq!(w.best(1), Some((50, Rung::Only)));
     // Policy changes its mind about both.
@@ -161,7 +185,7 @@ fn own_routes_win() {
     let dest = w.with(|table, cx| table.announce(prefix(1), offer, cx)).unwrap().dest.unwrap();
     let best = w.table.best(dest).unwrap();
     assert_eq!((best.rung, best.path.source()), (Rung::Local, SourceId::LOCAL));
-    assert_eq!(w.table.hops(dest, 8, &mut w.attrs).as_slice(), []);
+    assert_eq!(w.table.hops(dest, &mut w.attrs).members(), []);
     assert!(w.with(|table, cx| table.withdraw(prefix(1), SourceId::LOCAL, cx)).changed);
     assert_eq!(w.best(1), Some((500, Rung::Only)));
 }
@@ -173,29 +197,186 @@ fn equal_paths_give_their_next_hops_and_count_as_a_change() {
     w.announce(1, 0, 100, 1);
     w.announce(1, 1, 100, 9);
     let id = w.table.find(prefix(1)).unwrap();
-    assert_eq!(w.table.hops(id, 8, &mut w.attrs), NextHopSet::new([next_hop(1), next_hop(9)]));
-    assert_eq!(w.table.hops(id, 1, &mut w.attrs), NextHopSet::new([next_hop(1)]));
+    assert_eq!(w.table.hops(id, &mut w.attrs), NextHopSet::new([next_hop(1), next_hop(9)]));
     assert_eq!(w.changes(cursor), [prefix(1)]);
     assert!(!w.announce(1, 2, 50, 3).changed, "a worse path is no news");
     assert!(w.changes(cursor).is_empty());
     assert!(w.announce(1, 1, 100, 8).changed, "another next hop of an equal path is");
     assert_eq!(w.changes(cursor), [prefix(1)]);
     assert!(w.withdraw(1, 1).changed);
-    assert_eq!(w.table.hops(id, 8, &mut w.attrs), NextHopSet::new([next_hop(1)]));
+    assert_eq!(w.table.hops(id, &mut w.attrs), NextHopSet::new([next_hop(1)]));
 }
 
 #[test]
 fn next_hops_beyond_the_bound_are_left_out_whatever_the_order() {
     let hops = |order: [u32; 3]| {
         let mut w = World::new(3);
+        w.table.set_decision(several(2));
         for peer in order {
             w.announce(1, peer, 100, 10 - peer as u8);
         }
         let id = w.table.find(prefix(1)).unwrap();
-        w.table.hops(id, 2, &mut w.attrs).as_slice().to_vec()
+        w.table.hops(id, &mut w.attrs).next_hops().collect::<Vec<_>>()
     };
-    assert_eq!(hops([0, 1, 2]), [next_hop(8), next_hop(10)]);
+    // Those of the lowest identifiers.
+    assert_eq!(hops([0, 1, 2]), [next_hop(9), next_hop(10)]);
     assert_eq!(hops([2, 1, 0]), hops([0, 1, 2]));
+}
+
+#[test]
+fn one_path_at_a_time_is_no_set() {
+    let mut w = World::new(3);
+    w.table.set_decision(DecisionSettings::RFC4271);
+    w.announce(1, 0, 100, 1);
+    assert!(!w.announce(1, 1, 100, 2).changed, "an equal path is no news");
+    assert!(!w.announce(1, 1, 100, 3).changed && !w.withdraw(1, 1).changed);
+}
+
+/// A change of the set is told, and nothing that leaves it as it is.
+#[test]
+fn a_set_changes_when_what_is_in_it_does() {
+    let mut w = World::new(5);
+    w.table.set_decision(several(2));
+    let id = w.announce_wide(1, 0, (100, 1, 10)).dest.unwrap();
+    assert!(w.announce_wide(1, 2, (100, 2, 10)).changed);
+    assert!(!w.announce_wide(1, 3, (100, 3, 10)).changed, "there is no room for it");
+    assert!(!w.announce_wide(1, 4, (100, 2, 50)).changed, "somebody else goes there already");
+    let hops = |w: &mut World| w.table.hops(id, &mut w.attrs);
+    assert_eq!(hops(&mut w), NextHopSet::new([next_hop(1), next_hop(2)]));
+    assert!(w.announce_wide(1, 2, (100, 2, 40)).changed, "another weight");
+    assert_eq!(hops(&mut w), NextHopSet::weighted([(next_hop(1), 1), (next_hop(2), 4)]));
+    // The same way in other words.
+    let source = w.source(2);
+    let mut builder = Builder::new(Origin::Igp);
+    builder
+        .local_pref(Some(100))
+        .add_ext_communities(bandwidth(40))
+        .add_communities([bgp_wire::attr::Community(7)]);
+    let octets = builder.build();
+    let worded = w.attrs.intern(&octets, Some(next_hop(2)), || Canonical(&octets).facts());
+    let offer = Offer { source, pre: worded, post: Ok(worded), now: 7 };
+    assert!(!w.with(|table, cx| table.announce(prefix(1), offer, cx)).unwrap().changed);
+    assert!(w.announce_wide(1, 2, (100, 2, 0)).changed, "without a bandwidth both are alike");
+    assert_eq!(hops(&mut w), NextHopSet::new([next_hop(1), next_hop(2)]));
+    assert!(w.withdraw(1, 2).changed, "the next one takes its place");
+    assert_eq!(hops(&mut w), NextHopSet::weighted([(next_hop(1), 1), (next_hop(3), 1)]));
+    assert!(!w.withdraw(1, 4).changed);
+    assert!(w.withdraw(1, 0).changed);
+    assert_eq!(hops(&mut w), NextHopSet::new([next_hop(3)]));
+}
+
+#[test]
+fn without_relax_the_as_paths_must_be_the_same() {
+    let mut w = World::new(3);
+    let path = |w: &mut World, peer: u32, asns: [u32; 2]| {
+        let source = w.source(peer);
+        let mut builder = Builder::new(Origin::Igp);
+        for asn in asns {
+            builder.prepend(bgp_wire::Asn(asn), 1);
+        }
+        let octets = builder.build();
+        let hop = Some(next_hop(peer as u8 + 1));
+        let id = w.attrs.intern(&octets, hop, || Canonical(&octets).facts());
+        let offer = Offer { source, pre: id, post: Ok(id), now: 7 };
+        w.with(|table, cx| table.announce(prefix(1), offer, cx)).unwrap().dest.unwrap()
+    };
+    path(&mut w, 0, [65001, 65009]);
+    path(&mut w, 1, [65001, 65009]);
+    let id = path(&mut w, 2, [65001, 65008]);
+    assert_eq!(w.table.hops(id, &mut w.attrs).members().len(), 3);
+    w.table.set_decision(DecisionSettings { multipath_relax: false, ..several(8) });
+    let mut review = Review::default();
+    review.begin_deciding();
+    let cursor = w.table.add_cursor();
+    assert!(w.with(|table, cx| table.review_step(&mut review, 9, cx, |_, _| {})));
+    assert_eq!(w.changes(cursor), [prefix(1)]);
+    assert_eq!(w.table.hops(id, &mut w.attrs), NextHopSet::new([next_hop(1), next_hop(2)]));
+}
+
+#[test]
+fn each_path_has_its_reason() {
+    let mut w = World::new(6);
+    w.announce(1, 0, 100, 1);
+    w.announce(1, 1, 100, 2);
+    w.announce(1, 2, 50, 3);
+    w.announce(1, 3, 100, 2);
+    w.announce(1, 4, 100, 4);
+    w.reject(1, 5, PathRejected::AsLoop);
+    w.attrs
+        .next_hops_mut()
+        .put(next_hop(4).address(), NextHopState { reachable: false, ..NextHopState::default() });
+    let id = w.table.find(prefix(1)).unwrap();
+    let cx = Context { attrs: &mut w.attrs, sources: &w.sources };
+    let mut reasons: Vec<_> = w.table.standings(id, 9, &cx).into_iter().collect();
+    reasons.sort_by_key(|(path, _)| w.sources.peer(path.source()));
+    let reasons: Vec<_> = reasons.into_iter().map(|(_, standing)| standing).collect();
+    let (own, better) = (RungValue::Number(50), RungValue::Number(100));
+    let (mine, lower) = (RungValue::RouterId(RouterId(4)), RungValue::RouterId(RouterId(1)));
+    assert_eq!(
+        reasons,
+        [
+            Standing::Best,
+            Standing::Beside,
+            Standing::Lost(Loss { rung: Rung::LocalPref, own, better }),
+            Standing::Lost(Loss { rung: Rung::RouterId, own: mine, better: lower }),
+            Standing::Unreachable,
+            Standing::Rejected(PathRejected::AsLoop),
+        ]
+    );
+    assert_eq!(format!("{own} {mine}"), "50 0.0.0.4");
+}
+
+/// What a next hop is resolved to is told for the destinations behind it, once each, and for no others.
+#[test]
+fn a_next_hop_resolved_anew_is_told_once() {
+    let mut w = World::new(2);
+    for key in 0..3 {
+        w.announce(key, 0, 100, 1);
+        w.announce(key, 1, 50, 2);
+    }
+    w.announce(7, 1, 100, 2);
+    let cursor = w.table.add_cursor();
+    let mut review = Review::default();
+    let tell = |w: &mut World, review: &mut Review, hop: u8, via: &[u8], steps: usize| {
+        let generation = w.attrs.next_hops().generation();
+        let via = via.iter().map(|hop| next_hop(*hop).address()).collect();
+        let state = NextHopState { via, ..NextHopState::default() };
+        if w.attrs.next_hops_mut().put(next_hop(hop).address(), state) {
+            review.begin_costs(generation);
+        }
+        w.with(|table, cx| table.review_step(review, steps, cx, |_, _| {}))
+    };
+    assert!(tell(&mut w, &mut review, 1, &[11, 12], 99));
+    assert_eq!(w.changes(cursor), [prefix(0), prefix(1), prefix(2)]);
+    let id = w.table.find(prefix(0)).unwrap();
+    assert_eq!(w.table.hops(id, &mut w.attrs), NextHopSet::new([next_hop(11), next_hop(12)]));
+    assert!(tell(&mut w, &mut review, 1, &[11, 12], 99));
+    assert!(tell(&mut w, &mut review, 2, &[], 99));
+    assert!(w.changes(cursor).is_empty());
+}
+
+/// Gone and back before the review has come by: who was not looked at meanwhile never hears of it, and the others go away
+/// once and come back once.
+#[test]
+fn a_next_hop_that_goes_and_comes_flaps_once_at_the_most() {
+    let mut w = World::new(1);
+    for key in 0..10 {
+        w.announce(key, 0, 100, 1);
+    }
+    let cursor = w.table.add_cursor();
+    let mut review = Review::default();
+    let mut seen: BTreeMap<Ipv4Prefix, u32> = BTreeMap::new();
+    for (reachable, steps) in [(false, 4), (true, 3), (false, 0), (true, 99)] {
+        let generation = w.attrs.next_hops().generation();
+        let state = NextHopState { reachable, ..NextHopState::default() };
+        assert!(w.attrs.next_hops_mut().put(next_hop(1).address(), state));
+        review.begin_costs(generation);
+        w.with(|table, cx| table.review_step(&mut review, steps, cx, |_, _| {}));
+        w.changes(cursor).into_iter().for_each(|prefix| *seen.entry(prefix).or_default() += 1);
+    }
+    assert!(review.is_done());
+    assert_eq!(seen.into_values().collect::<Vec<_>>(), [2; 4], "four were seen to be away");
+    assert!((0..10).all(|key| w.best(key).is_some()));
 }
 
 #[test]
@@ -428,7 +609,9 @@ fn the_log_is_bounded_by_the_destinations() {
 /// What a test does to a table.
 #[derive(Clone, Debug)]
 enum Step {
-    Announce { key: u32, peer: u32, local_pref: u32, hop: u8 },
+    Announce { key: u32, peer: u32, path: Known },
+    Reach { hop: u8, state: Reach },
+    Settle { multipath: u8 },
     Reject { key: u32, peer: u32 },
     Withdraw { key: u32, peer: u32 },
     Lose { peer: u32 },
@@ -437,11 +620,28 @@ enum Step {
     Reopen { reader: usize },
 }
 
+/// A path: LOCAL_PREF, the end of its next hop, megabits a second.
+type Known = (u32, u8, u32);
+
+/// What is known of a next hop: its metric, if it can be reached, and what it is resolved to.
+type Reach = (Option<u32>, Vec<u8>);
+
+fn reach() -> impl Strategy<Value = Reach> {
+    (prop::option::weighted(0.8, 0u32..2), prop::collection::vec(11u8..13, 0..3))
+}
+
+fn state((metric, via): &Reach) -> NextHopState {
+    let via = via.iter().map(|hop| next_hop(*hop).address()).collect();
+    NextHopState { reachable: metric.is_some(), metric: metric.unwrap_or(0), via, interface: None }
+}
+
 fn step() -> impl Strategy<Value = Step> {
     let (key, peer) = (0u32..24, 0u32..4);
     prop_oneof![
-        8 => (key.clone(), peer.clone(), 100u32..103, 1u8..4)
-            .prop_map(|(key, peer, local_pref, hop)| Step::Announce { key, peer, local_pref, hop }),
+        8 => (key.clone(), peer.clone(), (100u32..103, 1u8..4, 0u32..3))
+            .prop_map(|(key, peer, path)| Step::Announce { key, peer, path }),
+        2 => (1u8..4, reach()).prop_map(|(hop, state)| Step::Reach { hop, state }),
+        1 => (1u8..4).prop_map(|multipath| Step::Settle { multipath }),
         1 => (key.clone(), peer.clone()).prop_map(|(key, peer)| Step::Reject { key, peer }),
         6 => (key, peer.clone()).prop_map(|(key, peer)| Step::Withdraw { key, peer }),
         1 => peer.prop_map(|peer| Step::Lose { peer }),
@@ -457,7 +657,7 @@ type Seen = BTreeMap<Ipv4Prefix, (u32, NextHopSet)>;
 fn look(w: &mut World, id: DestId) -> Option<(u32, NextHopSet)> {
     let best = w.table.best(id)?;
     let local_pref = w.attrs.set(best.attrs).facts().local_pref.unwrap();
-    Some((local_pref, w.table.hops(id, 8, &mut w.attrs)))
+    Some((local_pref, w.table.hops(id, &mut w.attrs)))
 }
 
 fn read(w: &mut World, cursor: CursorId, most: usize, seen: &mut Seen) {
@@ -493,14 +693,16 @@ proptest! {
     #[test]
     fn equals_a_naive_table(steps in proptest::collection::vec(step(), 1..400)) {
         let mut w = World::new(4);
-        let mut model: BTreeMap<(u32, u32), Option<(u32, u8)>> = BTreeMap::new();
+        let mut model: BTreeMap<(u32, u32), Option<Known>> = BTreeMap::new();
+        let mut reaches: BTreeMap<u8, Reach> = BTreeMap::new();
+        let mut most_at_once = 8;
         let mut review = Review::default();
         let mut readers: Vec<_> = (0..3).map(|_| (w.table.add_cursor(), Seen::new())).collect();
         for step in steps {
             match step {
-                Step::Announce { key, peer, local_pref, hop } => {
-                    let outcome = w.announce(key, peer, local_pref, hop);
-                    let had = model.insert((key, peer), Some((local_pref, hop)));
+                Step::Announce { key, peer, path } => {
+                    let outcome = w.announce_wide(key, peer, path);
+                    let had = model.insert((key, peer), Some(path));
                     // A lost path may still be there until the review comes by.
                     prop_assert!(outcome.had == had.map(|path| Accepted(path.is_some())) || had.is_none());
                 }
@@ -516,6 +718,18 @@ proptest! {
                     w.sources.peer_lost(PeerIx(peer), FamilySet::EMPTY, FamilySet::EMPTY);
                     review.begin();
                     model.retain(|&(_, of), _| of != peer);
+                }
+                Step::Reach { hop, state: reach } => {
+                    let generation = w.attrs.next_hops().generation();
+                    if w.attrs.next_hops_mut().put(next_hop(hop).address(), state(&reach)) {
+                        review.begin_costs(generation);
+                    }
+                    reaches.insert(hop, reach);
+                }
+                Step::Settle { multipath } => {
+                    w.table.set_decision(several(multipath));
+                    review.begin_deciding();
+                    most_at_once = usize::from(multipath);
                 }
                 Step::Review { budget } => {
                     w.with(|table, cx| table.review_step(&mut review, budget, cx, |_, _| {}));
@@ -539,15 +753,32 @@ proptest! {
             paths += own.len();
             let id = w.table.find(prefix(key));
             prop_assert_eq!(id.map_or(0, |id| w.table.paths(id).count()), own.len());
-            // All is equal but LOCAL_PREF, so the paths with the highest one are the equal ones.
-            let most = own.iter().filter_map(|(_, path)| *path).map(|(local_pref, _)| local_pref).max();
-            if let Some(most) = most {
-                let hops = own.iter().filter_map(|(_, path)| *path).filter(|(local_pref, _)| *local_pref == most);
-                let hops = NextHopSet::new(hops.map(|(_, hop)| next_hop(hop)));
-                let best = w.table.best(id.unwrap()).unwrap();
-                let peer = own.iter().find(|(_, path)| path.is_some_and(|(local_pref, _)| local_pref == most));
-                prop_assert_eq!(w.sources.peer(best.path.source()), peer.map(|&(peer, _)| PeerIx(peer)));
-                wanted.insert(prefix(key), (most, hops));
+            // All is equal but LOCAL_PREF and the cost of the next hop; then the identifiers, which are those of the peers.
+            let reach = |hop: u8| reaches.get(&hop).cloned().unwrap_or((Some(0), Vec::new()));
+            let usable = own.iter().filter_map(|&(peer, path)| Some((peer, path?)));
+            let usable: Vec<_> = usable.filter(|(_, path)| reach(path.1).0.is_some()).collect();
+            let goodness = |path: &Known| (std::cmp::Reverse(path.0), reach(path.1).0);
+            if let Some(best) = usable.iter().min_by_key(|(peer, path)| (goodness(path), *peer)) {
+                let mut hops: Vec<(u8, u32)> = Vec::new();
+                for (_, path) in usable.iter().filter(|(_, path)| goodness(path) == goodness(&best.1)) {
+                    if hops.len() < most_at_once && hops.iter().all(|(hop, _)| *hop != path.1) {
+                        hops.push((path.1, path.2));
+                    }
+                }
+                let known = hops.len() > 1 && hops.iter().all(|(_, mbits)| *mbits > 0);
+                let mut shares: BTreeMap<u8, u32> = BTreeMap::new();
+                for (hop, mbits) in hops {
+                    let share = if known { mbits } else { 1 } * 12;
+                    let via = match reach(hop).1 {
+                        via if via.is_empty() => vec![hop],
+                        via => via,
+                    };
+                    via.iter().for_each(|to| *shares.entry(*to).or_default() += share / via.len() as u32);
+                }
+                let shares = shares.into_iter().map(|(hop, share)| (next_hop(hop), share as u8));
+                let found = w.table.best(id.unwrap()).unwrap();
+                prop_assert_eq!(w.sources.peer(found.path.source()), Some(PeerIx(best.0)));
+                wanted.insert(prefix(key), (best.1.0, NextHopSet::weighted(shares)));
             } else {
                 prop_assert!(id.is_none_or(|id| w.table.best(id).is_none()));
             }

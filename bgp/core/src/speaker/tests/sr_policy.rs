@@ -127,7 +127,7 @@ fn a_policy_for_other_headends_is_not_for_the_embedder() {
             let told = changes(world, node, id);
             let change = told.last().expect("something has changed");
             assert_eq!(change.best.is_some(), change.sr_policy.is_some());
-            assert!(change.best.is_some() || (change.hops.as_slice().is_empty() && !change.local));
+            assert!(change.best.is_some() || (change.hops.members().is_empty() && !change.local));
             change.best.is_some()
         })
     };

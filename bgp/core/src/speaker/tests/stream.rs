@@ -1,7 +1,7 @@
 //! The change stream, and convergence.
 
 use super::*;
-use crate::rib::RibChange;
+use crate::rib::{DecisionSettings, NextHopState, RibChange, WeightedNextHop};
 
 const V4: FamilySet = FamilySet::only(Family::Ipv4Unicast);
 
@@ -16,7 +16,14 @@ fn told(events: &[RibEvent]) -> Vec<String> {
                 (None, _) => format!("-{nlri}"),
                 (Some(_), true) => format!("+{nlri} local"),
                 (Some(_), false) => {
-                    let hops: Vec<String> = hops.as_slice().iter().map(ToString::to_string).collect();
+                    let hops: Vec<String> = hops
+                        .members()
+                        .iter()
+                        .map(|WeightedNextHop { next_hop, weight }| match weight {
+                            1 => next_hop.to_string(),
+                            weight => format!("{next_hop}*{weight}"),
+                        })
+                        .collect();
                     format!("+{nlri} via {}", hops.join(" "))
                 }
             },
@@ -199,10 +206,15 @@ fn convergence_ends_at_the_deadline_whatever_happens() {
     assert_eq!(told(&world.events(1, id)), ["+10.0.1.0/24 via 192.0.2.1", "converged ipv4-unicast"]);
 }
 
+fn several(multipath: u8) -> DecisionSettings {
+    let multipath = std::num::NonZeroU8::new(multipath).unwrap();
+    DecisionSettings { multipath, multipath_relax: true, ..DecisionSettings::RFC4271 }
+}
+
 #[test]
 fn equal_paths_give_several_next_hops_where_that_is_wanted() {
     let mut world = World::joined(&[65010, 65020, 65010], &[(0, 1), (2, 1)]);
-    world.nodes[1].speaker.settings.multipath = 8;
+    world.command(1, Command::PutDecision(several(8)));
     world.originate(0, nth(1), marked(1));
     world.originate(2, nth(1), marked(1));
     world.settle();
@@ -212,4 +224,59 @@ fn equal_paths_give_several_next_hops_where_that_is_wanted() {
     world.command(2, Command::DeleteOrigination(nth(1)));
     world.settle();
     assert_eq!(told(&world.events(1, id)), ["+10.0.1.0/24 via 192.0.2.1"], "the whole new set");
+}
+
+/// How paths are compared changes while sessions are up: what is concerned is told, once, and nothing else.
+#[test]
+fn another_way_to_compare_is_decided_anew() {
+    let mut world = World::joined(&[65010, 65020, 65010], &[(0, 1), (2, 1)]);
+    let far = |med| Origination { med: Some(med), ..marked(1) };
+    world.originate(0, nth(1), far(2));
+    world.originate(2, nth(1), far(1));
+    world.originate(0, nth(2), marked(1));
+    world.originate(2, nth(2), marked(1));
+    world.originate(0, nth(3), marked(1));
+    world.settle();
+    let id = world.nodes[1].speaker.subscribe(V4);
+    world.settle();
+    assert_eq!(world.events(1, id).len(), 6);
+    world.command(1, Command::PutDecision(several(8)));
+    world.settle();
+    assert_eq!(told(&world.events(1, id)), ["+10.0.2.0/24 via 192.0.2.1 192.0.2.3"]);
+    assert_eq!(world.command(1, Command::PutDecision(several(8))), Applied::Unchanged);
+    let worst = DecisionSettings { missing_med_worst: true, ..several(8) };
+    world.command(1, Command::PutDecision(worst));
+    world.settle();
+    assert!(world.events(1, id).is_empty(), "nothing comes out differently");
+    world.command(1, Command::PutDecision(several(1)));
+    world.settle();
+    assert_eq!(told(&world.events(1, id)), ["+10.0.2.0/24 via 192.0.2.1"]);
+}
+
+/// Weights follow the link bandwidth, and next hops that the embedder resolved stand in sets as what they came to.
+#[test]
+fn sets_have_weights_and_are_resolved() {
+    let mut world = World::joined(&[65010, 65020, 65010], &[(0, 1), (2, 1)]);
+    world.command(1, Command::PutDecision(several(4)));
+    let wide = |octets| {
+        let ext_communities = vec![bgp_wire::attr::ExtCommunity::of_link_bandwidth(65010, octets)];
+        Origination { ext_communities, ..marked(1) }
+    };
+    world.originate(0, nth(1), wide(1.25e9));
+    world.originate(2, nth(1), wide(5e9));
+    world.settle();
+    let id = world.nodes[1].speaker.subscribe(V4);
+    assert_eq!(told(&world.events(1, id))[1], "+10.0.1.0/24 via 192.0.2.1 192.0.2.3*4");
+    let via = ["10.9.0.1", "10.9.0.2"].map(|address| address.parse().unwrap()).to_vec();
+    let state = NextHopState { via, ..NextHopState::default() };
+    world.command(1, Command::PutNextHop("192.0.2.3".parse().unwrap(), state));
+    world.settle();
+    assert_eq!(told(&world.events(1, id)), ["+10.0.1.0/24 via 10.9.0.1*2 10.9.0.2*2 192.0.2.1"]);
+    let away = NextHopState { reachable: false, ..NextHopState::default() };
+    world.command(1, Command::PutNextHop("192.0.2.3".parse().unwrap(), away));
+    world.settle();
+    assert_eq!(told(&world.events(1, id)), ["+10.0.1.0/24 via 192.0.2.1"]);
+    world.command(1, Command::DeleteNextHop("192.0.2.3".parse().unwrap()));
+    world.settle();
+    assert_eq!(told(&world.events(1, id)), ["+10.0.1.0/24 via 192.0.2.1 192.0.2.3*4"]);
 }
