@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use bgp_core::command::{Command, Origination, PeerConfig, PeerRange, Policy};
+use bgp_core::command::{Aggregate, Command, Origination, PeerConfig, PeerRange, Policy};
 use bgp_core::peer_key::PeerKey;
 use bgp_core::policy::{PolicyDef, PolicyName, PrefixRange, SetName};
 use bgp_core::rib::DecisionSettings;
@@ -56,6 +56,8 @@ pub(crate) struct SpeakerFile {
     pub(crate) doubtful: Vec<RefusedNeighbor>,
     /// `originate`.
     pub(crate) originations: BTreeMap<Nlri, Origination>,
+    /// `aggregate`.
+    pub(crate) aggregates: BTreeMap<IpNet, Aggregate>,
     /// `sets.prefixes`.
     pub(crate) prefix_sets: BTreeMap<SetName, Vec<PrefixRange>>,
     /// `policies`.
@@ -148,6 +150,7 @@ impl SpeakerFile {
             policies.extend(policy::decode_policy(&item, &sets).map(|def| (PolicyName::new(name), def)));
         }
         let originations = decode_originations(fields.take("originate"), &mut places);
+        let aggregates = decode_aggregates(fields.take("aggregate"), &mut places);
         let known = neighbor::Known {
             asn: asn.unwrap_or_default(),
             require_policy,
@@ -205,6 +208,7 @@ impl SpeakerFile {
             refused,
             doubtful,
             originations,
+            aggregates,
             prefix_sets,
             policies,
         };
@@ -286,6 +290,9 @@ impl SpeakerFile {
         for (nlri, origination) in changed(&self.originations, &old.originations) {
             commands.push(Command::PutOrigination(*nlri, origination.clone()));
         }
+        for (prefix, aggregate) in changed(&self.aggregates, &old.aggregates) {
+            commands.push(Command::PutAggregate(*prefix, aggregate.clone()));
+        }
         let peers_again: BTreeSet<_> = peers_again.into_iter().map(|(key, _)| *key).collect();
         for (key, config) in &self.peers {
             if old.peers.get(key) != Some(config) || peers_again.contains(key) {
@@ -304,6 +311,8 @@ impl SpeakerFile {
         commands.extend(
             gone(&self.originations, &old.originations).map(|nlri| Command::DeleteOrigination(*nlri)),
         );
+        commands
+            .extend(gone(&self.aggregates, &old.aggregates).map(|prefix| Command::DeleteAggregate(*prefix)));
         commands.extend(gone(&self.policies, &old.policies).map(|name| Command::DeletePolicy(name.clone())));
         commands.extend(
             gone(&self.prefix_sets, &old.prefix_sets).map(|name| Command::DeletePrefixSet(name.clone())),
@@ -334,6 +343,8 @@ impl SpeakerFile {
             Command::DeletePeerRange(prefix) => drop(self.ranges.remove(&prefix)),
             Command::PutOrigination(nlri, origination) => drop(self.originations.insert(nlri, origination)),
             Command::DeleteOrigination(nlri) => drop(self.originations.remove(&nlri)),
+            Command::PutAggregate(prefix, aggregate) => drop(self.aggregates.insert(prefix, aggregate)),
+            Command::DeleteAggregate(prefix) => drop(self.aggregates.remove(&prefix)),
             Command::PutPrefixSet(name, ranges) => drop(self.prefix_sets.insert(name, ranges)),
             Command::DeletePrefixSet(name) => drop(self.prefix_sets.remove(&name)),
             Command::PutPolicy(name, def) => drop(self.policies.insert(name, def)),
@@ -366,6 +377,7 @@ impl SpeakerFile {
             refused: Vec::new(),
             doubtful: Vec::new(),
             originations: BTreeMap::new(),
+            aggregates: BTreeMap::new(),
             prefix_sets: BTreeMap::new(),
             policies: BTreeMap::new(),
         }
@@ -493,17 +505,11 @@ fn decode_originations(item: Option<Item<'_>>, places: &mut Places) -> BTreeMap<
         }
         origination.med = fields.take("med").and_then(|item| metric(&item));
         origination.local_pref = fields.take("local-pref").and_then(|item| metric(&item));
+        let Origination { communities, large_communities, ext_communities, .. } = &mut origination;
         for item in fields.take("communities").map(|item| item.list()).unwrap_or_default() {
-            if let Some(community) = ext_community(&item) {
-                origination.ext_communities.push(community);
-                continue;
-            }
-            match any_community(&item) {
-                Some(AnyCommunity::Standard(community)) => origination.communities.push(community.0),
-                Some(AnyCommunity::Large(LargeCommunity { global, local1, local2 })) => {
-                    origination.large_communities.push((global, local1, local2));
-                }
-                None => {}
+            match ext_community(&item) {
+                Some(community) => ext_communities.push(community),
+                None => add_community(&item, communities, large_communities),
             }
         }
         fields.finish();
@@ -514,6 +520,38 @@ fn decode_originations(item: Option<Item<'_>>, places: &mut Places) -> BTreeMap<
         }
     }
     originations
+}
+
+fn decode_aggregates(item: Option<Item<'_>>, places: &mut Places) -> BTreeMap<IpNet, Aggregate> {
+    let mut aggregates = BTreeMap::new();
+    for item in item.map(|item| item.list()).unwrap_or_default() {
+        let Some(mut fields) = item.fields() else { continue };
+        let mut aggregate = Aggregate::default();
+        let net = fields.need("prefix").and_then(|item| prefix(&item)).and_then(|nlri| nlri.unicast());
+        aggregate.summary_only = fields.take("summary-only").and_then(|item| item.boolean()).unwrap_or(false);
+        let Aggregate { communities, large_communities, .. } = &mut aggregate;
+        for item in fields.take("communities").map(|item| item.list()).unwrap_or_default() {
+            add_community(&item, communities, large_communities);
+        }
+        fields.finish();
+        let Some(net) = net else { continue };
+        places.insert(Subject::Aggregate(net), Place::of(&item, ""));
+        if aggregates.insert(net, aggregate).is_some() {
+            item.flaw(Mistake::Conflict { rule: "another entry has this prefix" });
+        }
+    }
+    aggregates
+}
+
+/// Adds a community to those of its size.
+fn add_community(item: &Item<'_>, standard: &mut Vec<u32>, large: &mut Vec<(u32, u32, u32)>) {
+    match any_community(item) {
+        Some(AnyCommunity::Standard(community)) => standard.push(community.0),
+        Some(AnyCommunity::Large(LargeCommunity { global, local1, local2 })) => {
+            large.push((global, local1, local2));
+        }
+        None => {}
+    }
 }
 
 /// The prefix that is originated: in a VPN where there is a route distinguisher, and then with a label.

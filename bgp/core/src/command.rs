@@ -46,6 +46,11 @@ pub enum Command {
     PutOrigination(Nlri, Origination),
     /// This prefix shall not be originated here.
     DeleteOrigination(Nlri),
+    /// While there is a best path to something more specific than this IPv4 or IPv6 prefix, it shall be originated here. What
+    /// is originated there on purpose takes its place.
+    PutAggregate(IpNet, Aggregate),
+    /// There shall be no such aggregate.
+    DeleteAggregate(IpNet),
     /// A prefix set shall have these members.
     PutPrefixSet(SetName, Vec<PrefixRange>),
     /// A prefix set shall not exist. Refused while a policy names it.
@@ -461,6 +466,19 @@ impl Default for Origination {
     }
 }
 
+/// What an aggregate is to be like (RFC 4271 section 9.2.2.2). Its AS path is empty (RFC 9774: no AS_SET), with
+/// ATOMIC_AGGREGATE where that leaves out a path of what it stands for; ORIGIN is the worst of theirs, AGGREGATOR this
+/// speaker, the next hop our own address. It has no MED, and of their communities none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Aggregate {
+    /// What is more specific is not told to anybody.
+    pub summary_only: bool,
+    /// Standard communities.
+    pub communities: Vec<u32>,
+    /// Large communities (RFC 8092): global administrator, local data 1, local data 2.
+    pub large_communities: Vec<(u32, u32, u32)>,
+}
+
 /// Who may hear of an originated route.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Audience {
@@ -495,6 +513,9 @@ pub enum Refusal {
     /// The peer is administratively stopped.
     #[error("peer {0} is disabled")]
     Disabled(PeerKey),
+    /// The prefix has host bits, or nothing is more specific.
+    #[error("{0} cannot be an aggregate")]
+    Aggregate(IpNet),
     /// The neighbour's address cannot be that of a neighbour (unspecified, multicast, broadcast).
     #[error("{0} cannot be a neighbour's address")]
     PeerAddress(IpAddr),

@@ -12,7 +12,7 @@ use std::num::{NonZeroU8, NonZeroU16};
 use std::time::Duration;
 
 use bgp_core::command::{
-    Applied, Audience, Command, LocalAsn, NextHopMode, Origination, PeerConfig, PeerRange, Policy,
+    Aggregate, Applied, Audience, Command, LocalAsn, NextHopMode, Origination, PeerConfig, PeerRange, Policy,
     RemovePrivateAs, StopMode,
 };
 use bgp_core::limit::{LimitAction, PrefixLimit};
@@ -173,6 +173,14 @@ fn origination_lines() -> Vec<Line<Origination>> {
     })
 }
 
+fn aggregate_lines() -> Vec<Line<Aggregate>> {
+    lines!("", Aggregate in Aggregate {
+        summary_only: |aggregate| aggregate.summary_only ^= true,
+        communities: |aggregate| aggregate.communities = vec![65001 << 16 | 2],
+        large_communities: |aggregate| aggregate.large_communities = vec![(65001, 1, 2)],
+    })
+}
+
 /// What shows in the settings of a speaker; how it changes is said where it does.
 fn speaker_lines() -> Vec<Line<SpeakerSettings>> {
     lines!("", SpeakerSettings in SpeakerSettings {
@@ -226,11 +234,13 @@ fn row_of(command: &Command) -> Option<&'static str> {
         | Command::PutPeerRange(..)
         | Command::PutOrigination(..)
         | Command::PutDecision(_)
+        | Command::PutAggregate(..)
         | Command::PutIdentity { .. } => None,
         // What is deleted costs what it was.
         Command::DeletePeer(_)
         | Command::DeletePeerRange(_)
         | Command::DeleteOrigination(_)
+        | Command::DeleteAggregate(_)
         | Command::DeletePrefixSet(_)
         | Command::DeleteNeighborSet(_)
         | Command::DeletePolicy(_)
@@ -254,6 +264,7 @@ fn every_setting_has_its_row_and_every_row_its_setting() {
     let documented = |what| rows(what).into_keys().collect::<BTreeSet<_>>();
     assert_eq!(documented("PeerConfig"), named(&neighbour_lines()));
     assert_eq!(documented("Origination"), named(&origination_lines()));
+    assert_eq!(documented("aggregate"), named(&aggregate_lines()));
     assert_eq!(documented("SpeakerSettings"), named(&speaker_lines()));
     assert_eq!(documented("DecisionSettings"), named(&decision_lines()));
     // A range has this, and the settings of a neighbour.
@@ -409,6 +420,7 @@ fn base() -> PeerConfig {
 const FAMILIES: [Family; 4] =
     [Family::Ipv4Unicast, Family::Ipv6Unicast, Family::Ipv4Vpn, Family::Ipv4SrPolicy];
 const OWN: &str = "10.1.0.0/24";
+const AGGREGATE: &str = "10.0.0.0/8";
 /// Only a route of a VPN has a label.
 const VPN: &str = "65001:1:10.4.0.0/24";
 /// Only an SR policy has a candidate path.
@@ -437,6 +449,7 @@ impl World {
             subject.command(command).await;
         }
         subject.originate(OWN, Origination::default()).await;
+        subject.command(Command::PutAggregate(AGGREGATE.parse().unwrap(), Aggregate::default())).await;
         subject.originate("2001:db8:1::/48", Origination::default()).await;
         let labelled = Origination { label: Label::new(16), ..Origination::default() };
         subject.originate(VPN, labelled).await;
@@ -625,6 +638,16 @@ async fn a_change_costs_what_the_documentation_says() {
         change(&mut other);
         let to = Command::PutOrigination(nlri, other);
         let back = Command::PutOrigination(nlri, own);
+        world.change(setting, costs[setting], &[], to, back).await;
+    }
+
+    let costs = rows("aggregate");
+    for Line { setting, change } in aggregate_lines() {
+        let prefix = AGGREGATE.parse().unwrap();
+        let mut other = Aggregate::default();
+        change(&mut other);
+        let to = Command::PutAggregate(prefix, other);
+        let back = Command::PutAggregate(prefix, Aggregate::default());
         world.change(setting, costs[setting], &[], to, back).await;
     }
 

@@ -183,6 +183,8 @@ fn name(command: &Command) -> String {
         Command::DeletePeerRange(prefix) => format!("neighbors {prefix} removed"),
         Command::PutOrigination(nlri, _) => format!("originate {nlri}"),
         Command::DeleteOrigination(nlri) => format!("originate {nlri} removed"),
+        Command::PutAggregate(prefix, _) => format!("aggregate {prefix}"),
+        Command::DeleteAggregate(prefix) => format!("aggregate {prefix} removed"),
         Command::PutPrefixSet(name, _) => format!("prefix set {name}"),
         Command::DeletePrefixSet(name) => format!("prefix set {name} removed"),
         Command::PutNeighborSet(name, _) => format!("neighbor set {name}"),

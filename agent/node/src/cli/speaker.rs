@@ -89,6 +89,9 @@ const EXAMPLE: &str = r#"The file, with everything that this release knows:
               segments: [16001, { label: 16002, traffic-class: 0, ttl: 255, flags: V }] },
             { weight: 1, segments: ["fc00::3", { sid: "fc00::4", behavior: End.DT4 }] }] }
       communities: ["rt:192.0.2.2:0"] # identifiers of the routers it is for, or no-advertise
+  aggregate:                          # own routes that are there while one inside them is; with
+    # summary-only: true what is inside is not announced
+    - { prefix: 198.51.0.0/16, summary-only: true, communities: ["65000:1"] }
   sets:
     prefixes: { own: ["203.0.113.0/24 le 32"] }
     communities: { mark: ["65000:1"] }

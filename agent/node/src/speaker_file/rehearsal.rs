@@ -24,6 +24,8 @@ pub(super) enum Subject {
     Neighbor(Whom),
     /// An entry of `originate`.
     Origination(Nlri),
+    /// An entry of `aggregate`.
+    Aggregate(IpNet),
     /// An entry of `policies`.
     Policy(PolicyName),
 }
@@ -123,6 +125,8 @@ fn subject(command: &Command) -> Option<Subject> {
         Subject::Neighbor(Whom::Range(*prefix))
     } else if let Command::PutOrigination(nlri, _) = command {
         Subject::Origination(*nlri)
+    } else if let Command::PutAggregate(prefix, _) = command {
+        Subject::Aggregate(*prefix)
     } else if let Command::PutPolicy(name, _) = command {
         Subject::Policy(name.clone())
     } else {

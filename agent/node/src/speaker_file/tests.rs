@@ -1,7 +1,7 @@
 use std::num::{NonZeroU8, NonZeroU16};
 use std::time::Duration;
 
-use bgp_core::command::{LocalAsn, NextHopMode, Policy, RemovePrivateAs};
+use bgp_core::command::{Aggregate, LocalAsn, NextHopMode, Policy, RemovePrivateAs};
 use bgp_core::limit::{LimitAction, PrefixLimit};
 use bgp_core::outbox::Outbox;
 use bgp_core::peer_key::InstanceName;
@@ -73,6 +73,9 @@ neighbors:
   - { prefix: 198.51.100.0/24, asn: external, limit: 5, import: accept, export: accept }
 originate:
   - { prefix: 203.0.113.0/24, next-hop: self, communities: ["65000:1", "65000:1:2"], med: 10 }
+aggregate:
+  - { prefix: 203.0.112.0/23, summary-only: true, communities: ["65000:1", "65000:1:2"] }
+  - { prefix: "2001:db8::/32" }
 sets:
   prefixes: { own: ["203.0.113.0/24 le 32"] }
   communities: { mark: ["65000:1", "65000:2"] }
@@ -136,6 +139,15 @@ fn the_whole_file() {
     assert_eq!(route.communities, [65000 << 16 | 1]);
     assert_eq!(route.large_communities, [(65000, 1, 2)]);
     assert_eq!((route.med, route.next_hop), (Some(10), None));
+
+    let aggregate = &file.aggregates[&"203.0.112.0/23".parse().unwrap()];
+    let expected = Aggregate {
+        summary_only: true,
+        communities: vec![65000 << 16 | 1],
+        large_communities: vec![(65000, 1, 2)],
+    };
+    assert_eq!(*aggregate, expected);
+    assert_eq!(file.aggregates[&"2001:db8::/32".parse().unwrap()], Aggregate::default());
 
     let not = |low| Condition::Not(Box::new(Condition::Community(Community::new(65000, low))));
     let reject = |low| StatementDef {
@@ -368,6 +380,8 @@ fn commands_say_only_what_changed_in_an_order_that_works() {
             "PutPrefixSet",
             "PutPolicy",
             "PutOrigination",
+            "PutAggregate",
+            "PutAggregate",
             "PutPeer",
             "PutPeer",
             "PutPeerRange"
@@ -386,6 +400,8 @@ fn commands_say_only_what_changed_in_an_order_that_works() {
     new.prefix_sets.clear();
     new.router_id = RouterId(7);
     new.decision.multipath_relax = false;
+    let ipv6 = "2001:db8::/32".parse().unwrap();
+    new.aggregates.remove(&ipv6);
     assert_eq!(
         new.commands_since(Some(&old)),
         [
@@ -394,6 +410,7 @@ fn commands_say_only_what_changed_in_an_order_that_works() {
             Command::PutIdentity { asn: Asn(65000), router_id: RouterId(7) },
             Command::PutDecision(new.decision),
             Command::PutPeer(kept, peer),
+            Command::DeleteAggregate(ipv6),
             Command::DeletePolicy("POLICY".into()),
             Command::DeletePrefixSet("own".into()),
         ]

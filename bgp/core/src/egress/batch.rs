@@ -19,6 +19,7 @@ impl Group {
     /// Takes the next batch of changes, encodes it and puts it into the ring. Says how many destinations were looked
     /// at, at least 1.
     pub(super) fn advance<K: ExportKey>(&mut self, cx: &mut Cx<'_, K>) -> usize {
+        self.review_summaries(cx);
         let log = cx.table.cursor_seq(self.head);
         let unlogged = self.review.is_some();
         let mut seen = 1;
@@ -31,6 +32,9 @@ impl Group {
                     self.consider(dest, true, cx);
                 } else {
                     self.review = None;
+                    // In a batch withdrawals come first. What the log takes back may have stood for the routes that the
+                    // review has announced.
+                    break;
                 }
             } else if let Some((_, dest)) = cx.table.next_change(self.head) {
                 self.consider(dest, false, cx);
@@ -68,7 +72,11 @@ impl Group {
         if told.is_none() && best.is_none() {
             return;
         }
+        if best.is_none() && review && self.will_hear(dest, cx) {
+            return;
+        }
         let key = cx.table.key(dest);
+        let best = best.filter(|_| !self.summaries.stand_for(key));
         let want = best.and_then(|best| Some((best, cx.judge_in_batch(&self.filter, &self.key, key, best)?)));
         let before = told.map(|told| told.origin);
         let want = want.filter(|(best, _)| !self.holds_back_from(best.origin, before));
@@ -104,6 +112,12 @@ impl Group {
                 self.note_room();
             }
         }
+    }
+
+    /// Whether the log has yet to show the last change of a destination. What has gone is left to it by reviews: it may have
+    /// stood for routes that the review has not come to.
+    pub(super) fn will_hear<K: ExportKey>(&self, dest: DestId, cx: &Cx<'_, K>) -> bool {
+        cx.table.dest_version(dest) > cx.table.cursor_seq(self.head)
     }
 
     /// Whether a review has to say again what was told already.

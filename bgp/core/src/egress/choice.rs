@@ -78,8 +78,15 @@ impl Group {
         if !cx.table.is_live(dest) && self.told.paths(dest).next().is_none() {
             return;
         }
+        if cx.table.best(dest).is_none() && review && self.will_hear(dest, cx) {
+            return;
+        }
         let key = cx.table.key(dest);
-        let want = cx.choose(&self.filter, &self.key, dest, max);
+        let want = if self.summaries.stand_for(key) {
+            Choices::new()
+        } else {
+            cx.choose(&self.filter, &self.key, dest, max)
+        };
         let gone: SmallVec<[(SourceId, Told); 4]> = self
             .told
             .paths(dest)

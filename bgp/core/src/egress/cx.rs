@@ -14,6 +14,7 @@ use super::export::{Outgoing, Rules};
 use super::field::ExportKey;
 use super::group::GroupKey;
 use super::queue::{Queue, Scope};
+use super::summaries::Summaries;
 use crate::command::{Audience, Origination};
 use crate::policy::{Edits, Learned, Program, Route, Verdict, eval};
 use crate::rib::{AttrSet, AttrStore, DestId, SourceId, Sources, Table};
@@ -25,6 +26,8 @@ pub(crate) struct Cx<'a, K: ExportKey> {
     pub(crate) attrs: &'a mut AttrStore,
     pub(crate) sources: &'a Sources,
     pub(crate) originations: &'a BTreeMap<K, Origination>,
+    /// What stands for all that is inside it.
+    pub(crate) summaries: &'a Arc<Summaries>,
     pub(crate) scratch: &'a mut Scratch<K>,
     pub(crate) stats: &'a mut SpeakerStats,
 }

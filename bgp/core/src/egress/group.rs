@@ -14,6 +14,7 @@
 //! No member is told of a route that came from itself; chunks carry a scope for that.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use bgp_wire::{PathId, RouteRefresh, UpdateWriter};
 use bytes::{Bytes, BytesMut};
@@ -27,6 +28,7 @@ use super::field::ExportKey;
 use super::queue::Queue;
 use super::quota::Quota;
 use super::ring::Ring;
+use super::summaries::Summaries;
 use super::walk::Had;
 use crate::command::Policy;
 use crate::peer_key::{PeerIx, PeerKey};
@@ -51,6 +53,8 @@ pub(crate) struct GroupKey {
 pub(crate) struct Group {
     pub(super) key: GroupKey,
     pub(super) filter: Filter,
+    /// What stands for all that is inside it: those that are in force for this group.
+    pub(super) summaries: Arc<Summaries>,
     /// How far the group has followed the change log.
     pub(super) head: CursorId,
     /// Pins the change log at the oldest chunk of the ring.
@@ -215,6 +219,7 @@ impl Group {
         Self {
             key,
             filter,
+            summaries: Arc::clone(cx.summaries),
             head,
             tail,
             tail_seq: cx.table.cursor_seq(tail),
@@ -348,6 +353,29 @@ impl Group {
         self.refilter(self.filter.clone());
     }
 
+    /// Takes over what stands for other routes. What does so no more ends at once, so that those are announced before the
+    /// change log tells that it has gone; what begins to, begins once it has been announced, with all that is in the log.
+    #[cold]
+    fn adopt_summaries<K: ExportKey>(&mut self, cx: &Cx<'_, K>) {
+        let stays = self.summaries.both(cx.summaries);
+        let ends = stays != *self.summaries;
+        let begins = stays != **cx.summaries;
+        if begins && !ends && cx.table.pending(self.head) {
+            return;
+        }
+        self.summaries = if ends && begins { Arc::new(stays) } else { Arc::clone(cx.summaries) };
+        if ends || begins {
+            self.judge_again();
+        }
+    }
+
+    /// Has what stands for other routes taken over when it is time.
+    pub(super) fn review_summaries<K: ExportKey>(&mut self, cx: &Cx<'_, K>) {
+        if !Arc::ptr_eq(&self.summaries, cx.summaries) {
+            self.adopt_summaries(cx);
+        }
+    }
+
     /// A member asks for everything again (RFC 2918), or shall have it.
     pub(crate) fn refresh(&mut self, peer: PeerIx, refresh: Refresh) {
         if let Some(member) = self.members.get_mut(&peer) {
@@ -399,7 +427,7 @@ impl Group {
 
     /// Whether there may be something for a member that has read everything.
     pub(crate) fn is_behind<K: ExportKey>(&self, cx: &Cx<'_, K>) -> bool {
-        self.review.is_some() || cx.table.pending(self.head)
+        self.review.is_some() || cx.table.pending(self.head) || !Arc::ptr_eq(&self.summaries, cx.summaries)
     }
 
     /// Whether [`Group::work`] is waited for.

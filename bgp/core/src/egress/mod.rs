@@ -9,6 +9,7 @@
 //! - `queue`: pending prefixes, by attribute set
 //! - `quota`: a limit on how much a neighbour is told
 //! - `ring`: encoded chunks that members read at their own pace
+//! - `summaries`: prefixes that stand for what is inside them
 //! - `edit`: what policy's edits make of an attribute set
 //! - `cx`: what a group works with, and policy on the way out
 //!
@@ -29,6 +30,7 @@ mod paths_out;
 mod queue;
 mod quota;
 mod ring;
+mod summaries;
 mod walk;
 
 pub(crate) use adj_out::{AdjOut, Told};
@@ -38,3 +40,4 @@ pub(crate) use edit::edit;
 pub(crate) use export::Rules;
 pub(crate) use field::ExportKey;
 pub(crate) use group::{Group, GroupKey, Moved, Next, Refresh};
+pub(crate) use summaries::Summaries;

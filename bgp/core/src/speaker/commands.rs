@@ -12,7 +12,9 @@ use super::neighbour::Neighbour;
 use super::policies::Members;
 use super::ribs::for_rib;
 use super::state::{Speaker, for_family};
-use crate::command::{Applied, Audience, Command, Contradiction, Origination, PeerConfig, Policy, Refusal};
+use crate::command::{
+    Aggregate, Applied, Audience, Command, Contradiction, Origination, PeerConfig, Policy, Refusal,
+};
 use crate::outbox::Outbox;
 use crate::peer_key::{PeerIx, PeerKey};
 use crate::policy::PolicyName;
@@ -42,6 +44,11 @@ impl Speaker {
             Command::DeletePeerRange(prefix) => Ok(self.delete_range(now, prefix, out)),
             Command::PutOrigination(nlri, origination) => self.put_origination(now, nlri, origination),
             Command::DeleteOrigination(nlri) => Ok(self.delete_origination(now, nlri)),
+            Command::PutAggregate(prefix, aggregate) => self.put_aggregate(prefix, aggregate),
+            Command::DeleteAggregate(prefix) => {
+                let nlri = Nlri::from(prefix);
+                Ok(applied_if(for_family!(self, nlri.family(), rib => rib.delete_aggregate(prefix))))
+            }
             Command::PutPrefixSet(name, ranges) => Ok(self.put_set(&name, Members::Prefixes(ranges))),
             Command::DeletePrefixSet(name) => self.policies.delete_prefix_set(&name).map(applied_if),
             Command::PutNeighborSet(name, addresses) => {
@@ -330,6 +337,9 @@ impl Speaker {
             // Our AS number may stand behind another one in what it is told.
             self.regroup(peer);
         }
+        for family in Family::UNICAST {
+            for_family!(self, family, rib => rib.aggregates.sign_again());
+        }
         // Whether an SR policy is meant for us, and who made it, follows from who we are.
         for family in Family::ALL.into_iter().filter(|family| family.is_sr_policy()) {
             for_family!(self, family, rib => rib.review.begin_telling());
@@ -374,6 +384,22 @@ impl Speaker {
         if let Some(known) = known {
             self.name(&known.audience, known.next_hop, -1);
         }
+        Ok(Applied::Applied)
+    }
+
+    fn put_aggregate(&mut self, prefix: IpNet, new: Aggregate) -> Result<Applied, Refusal> {
+        if prefix.trunc() != prefix || prefix.prefix_len() == prefix.max_prefix_len() {
+            return Err(Refusal::Aggregate(prefix));
+        }
+        let (standard, large) = (new.communities.len(), new.large_communities.len());
+        if 4 * standard + 12 * large > LONGEST_OWN {
+            return Err(Refusal::TooLarge);
+        }
+        let family = Nlri::from(prefix).family();
+        if for_rib!(&self.ribs, family, rib => rib.aggregate(prefix) == Some(&new)) {
+            return Ok(Applied::Unchanged);
+        }
+        for_family!(self, family, rib => rib.put_aggregate(prefix, new));
         Ok(Applied::Applied)
     }
 

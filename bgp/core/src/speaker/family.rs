@@ -7,6 +7,7 @@ use bgp_wire::attr::{AsPath, Canonical, Community, FactFlags};
 use bgp_wire::{Asn, Family, Label, Nlri, PathId, Prefixes, Role, RouterId};
 use smallvec::SmallVec;
 
+use super::aggregates::Aggregates;
 use super::neighbour::FamilyState;
 use super::state::Shared;
 use crate::command::Origination;
@@ -24,6 +25,7 @@ use crate::session::role::{self, Ingress};
 pub(super) struct FamilyRib<K: ExportKey> {
     pub(super) table: Table<K>,
     pub(super) originations: BTreeMap<K, Origination>,
+    pub(super) aggregates: Aggregates,
     groups: Vec<Option<Group>>,
     /// Which group's turn it is to work.
     turn: usize,
@@ -136,6 +138,7 @@ impl<K: ExportKey> FamilyRib<K> {
         Self {
             table: Table::new(seed),
             originations: BTreeMap::new(),
+            aggregates: Aggregates::default(),
             groups: Vec::new(),
             turn: 0,
             scratch: Scratch::new(),
@@ -151,6 +154,7 @@ impl<K: ExportKey> FamilyRib<K> {
             attrs: &mut shared.attrs,
             sources: &shared.sources,
             originations: &self.originations,
+            summaries: &self.aggregates.summaries,
             scratch: &mut self.scratch,
             stats: &mut shared.stats,
         };
@@ -289,6 +293,7 @@ impl<K: ExportKey> FamilyRib<K> {
             Some(origination) => self.originations.insert(prefix, origination),
             None => self.originations.remove(&prefix),
         };
+        self.aggregates.touch(nlri.unicast());
         let mut cx = Context { attrs: &mut shared.attrs, sources: &shared.sources };
         match attrs {
             Some(pre) => {
@@ -714,6 +719,7 @@ impl<K: ExportKey> FamilyRib<K> {
         !self.review.is_done()
             || !self.reimport.walk.is_done()
             || !self.dissolved.is_empty()
+            || self.has_aggregates_due()
             || self.groups.iter().flatten().any(Group::is_busy)
     }
 

@@ -30,7 +30,7 @@ impl Speaker {
         while done < units && without < Family::COUNT {
             // Families take turns as well.
             self.family_turn = (self.family_turn + 1) % Family::COUNT;
-            let did = self.work_on(Family::ALL[self.family_turn], STEP.min(units - done));
+            let did = self.work_on(now, Family::ALL[self.family_turn], STEP.min(units - done));
             without = if did == 0 { without + 1 } else { 0 };
             done += did;
         }
@@ -41,7 +41,7 @@ impl Speaker {
     }
 
     /// One step of everything that waits in one family; says how much it was.
-    fn work_on(&mut self, family: Family, step: usize) -> usize {
+    fn work_on(&mut self, now: Instant, family: Family, step: usize) -> usize {
         let mut used = 0;
         let (reviews, reimports) =
             for_family!(self, family, rib => (!rib.review.is_done(), !rib.reimport.walk.is_done()));
@@ -59,6 +59,9 @@ impl Speaker {
             used += step;
             self.reimport(family, step);
         }
+        let own = self.identity();
+        used +=
+            for_family!(self, family, rib => rib.aggregate_step(step, own, now.as_secs(), &mut self.shared));
         used + for_family!(self, family, rib => rib.group_step(step, &mut self.shared))
     }
 

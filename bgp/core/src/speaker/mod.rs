@@ -19,6 +19,7 @@
 //! | `limits.rs` | prefix limits, and the end of repetitions without one |
 //! | `reflection.rs` | route reflection: clients and cluster |
 //! | `family.rs` | one family: table, own routes, update groups |
+//! | `aggregates.rs` | own routes that are there while something inside them is |
 //! | `ribs.rs` | all families, each with its own type of key |
 //! | `policies.rs` | sets and policies |
 //! | `commands.rs` | what the embedder may ask |
@@ -31,6 +32,7 @@
 //! *Absent on purpose:* sockets, clocks, threads, callbacks. Nothing here waits.
 
 mod admin;
+mod aggregates;
 mod answers;
 mod commands;
 mod complaint;

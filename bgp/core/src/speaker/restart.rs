@@ -15,6 +15,7 @@
 
 use bgp_wire::{Family, FamilySet};
 
+use super::ribs::for_rib;
 use super::state::{Speaker, for_family};
 use crate::command::Policy;
 use crate::egress::Filter;
@@ -79,7 +80,8 @@ impl Speaker {
     /// Whether the routes of a family are complete as far as neighbours are to be told: own routes are loaded, and
     /// nothing is deferred.
     pub(super) fn is_complete(&self, family: Family) -> bool {
-        self.loaded.is_some() && !self.deferred.contains(family)
+        let settled = for_rib!(&self.ribs, family, rib => rib.aggregates.are_settled());
+        self.loaded.is_some() && !self.deferred.contains(family) && settled
     }
 
     /// What passes on the way out under a policy, as things stand.

@@ -62,6 +62,7 @@ impl Speaker {
     }
 
     fn pull_updates(&mut self, now: Instant, peer: PeerIx, max_bytes: usize, into: &mut Vec<Bytes>) -> usize {
+        let complete = Family::ALL.map(|family| self.is_complete(family));
         let Some(neighbour) = self.peers.get_mut(peer.index()).and_then(Option::as_deref_mut) else {
             return 0;
         };
@@ -72,7 +73,7 @@ impl Speaker {
         neighbour.turn = neighbour.turn.wrapping_add(1);
         for n in 0..Family::COUNT {
             let family = Family::ALL[(n + usize::from(neighbour.turn)) % Family::COUNT];
-            let complete = self.loaded.is_some() && !self.deferred.contains(family);
+            let complete = complete[family.index()];
             let Some(group) = neighbour.families[family.index()].group else { continue };
             while taken < max_bytes {
                 let next = for_family!(self, family, rib => rib.next(peer, group, complete, &mut budget, &mut self.shared));

@@ -4,6 +4,7 @@
 
 mod add_path;
 mod admin;
+mod aggregates;
 mod bulk;
 mod capabilities;
 mod commands;
