@@ -11,7 +11,9 @@
 //! - [`route`]: what any of them holds, in terms that compare
 //! - [`peregrine`]: our own binary, its manifests and its answers
 //! - [`speaker`]: our own binary as a speaker alone
+//! - [`allocations`]: how often code allocates
 
+pub mod allocations;
 pub mod bird;
 pub mod exabgp;
 pub mod frr;
