@@ -507,7 +507,7 @@ fn thousands_of_blocks_are_told_at_once() {
     }
     world.settle();
     assert_eq!(world.originations().len(), 3000);
-    let sets = world.commands.iter().filter(|c| matches!(c, bgp_core::command::Command::PutPrefixSet(..)));
+    let sets = world.commands.iter().filter(|c| matches!(c, bgp_core::command::Command::PutSet(..)));
     assert_eq!(sets.count(), 2, "each set once, not once for each block");
     world.event(Event::Affinity(agent_core::Change::Resync(Vec::new())));
     world.settle();

@@ -14,7 +14,7 @@ use agent_core::model::{
 use agent_core::plan::{VppAction, VppFailure, VppState};
 use agent_core::{Change, Event, Forwarding};
 use bgp_core::FamilySet;
-use bgp_core::command::{Command, Policy};
+use bgp_core::command::Command;
 use world::{Best, ME, World};
 
 fn me() -> Node {
@@ -66,7 +66,7 @@ fn peers_come_last_and_only_with_the_first_complete_picture() {
     assert_eq!(world.peers(), ["192.0.2.2"]);
     let order: Vec<usize> = [
         |c: &Command| matches!(c, Command::PutIdentity { .. }),
-        |c: &Command| matches!(c, Command::PutPrefixSet(..)),
+        |c: &Command| matches!(c, Command::PutSet(..)),
         |c: &Command| matches!(c, Command::PutPolicy(..)),
         |c: &Command| matches!(c, Command::PutOrigination(..)),
         |c: &Command| matches!(c, Command::LoadingDone),
@@ -76,7 +76,7 @@ fn peers_come_last_and_only_with_the_first_complete_picture() {
     .map(|what| world.commands.iter().position(what).unwrap())
     .collect();
     assert!(order.is_sorted(), "{order:?}");
-    let last_set = world.commands.iter().rposition(|c| matches!(c, Command::PutPrefixSet(..))).unwrap();
+    let last_set = world.commands.iter().rposition(|c| matches!(c, Command::PutSet(..))).unwrap();
     assert!(last_set < order[5]);
 }
 
@@ -174,7 +174,7 @@ fn what_leads_through_this_node_goes_with_its_own_prefixes() {
         let peer =
             world.speaker.iter().find(|(key, _)| key.starts_with(&format!("peer {neighbour}"))).unwrap().1;
         let Command::PutPeer(_, config) = peer else { panic!("{peer:?}") };
-        let Policy::Named(name) = &config.export else { panic!("{:?}", config.export) };
+        let [name] = &*config.export.policies else { panic!("{:?}", config.export) };
         let Command::PutPolicy(_, policy) = &world.speaker[&format!("policy {name}")] else { panic!() };
         policy.statements.len()
     };

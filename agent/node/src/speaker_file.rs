@@ -16,9 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use bgp_core::command::{Aggregate, Command, Origination, PeerConfig, PeerRange, Policy};
+use bgp_core::command::{Aggregate, Command, Origination, PeerConfig, PeerRange};
 use bgp_core::peer_key::PeerKey;
-use bgp_core::policy::{PolicyDef, PolicyName, PrefixRange, SetName};
+use bgp_core::policy::{PolicyDef, PolicyName, PrefixRange, SetDef, SetKind, SetName};
 use bgp_core::rib::DecisionSettings;
 use bgp_core::session::{GracefulRestart, LongLived, RestartTime, StaleTime};
 use bgp_wire::attr::{Community, ExtCommunity, LargeCommunity};
@@ -237,14 +237,15 @@ impl SpeakerFile {
                 None => continue,
             };
             refused.standing = Standing::Kept;
-            for policy in [&config.import, &config.export] {
-                let Policy::Named(name) = policy else { continue };
+            for name in config.import.policies.iter().chain(&config.export.policies) {
                 let Some(def) = old.policies.get(name) else { continue };
                 if self.policies.contains_key(name) {
                     continue;
                 }
                 self.policies.insert(name.clone(), def.clone());
-                for (set, ranges) in old.prefix_sets.iter().filter(|(set, _)| def.names_prefix_set(set)) {
+                let named = def.sets();
+                let named = |set: &SetName| named.contains(&(SetKind::Prefixes, set.clone()));
+                for (set, ranges) in old.prefix_sets.iter().filter(|(set, _)| named(set)) {
                     self.prefix_sets.entry(set.clone()).or_insert_with(|| ranges.clone());
                 }
             }
@@ -282,7 +283,7 @@ impl SpeakerFile {
             commands.push(Command::PutDecision(self.decision));
         }
         for (name, ranges) in changed(&self.prefix_sets, &old.prefix_sets) {
-            commands.push(Command::PutPrefixSet(name.clone(), ranges.clone()));
+            commands.push(Command::PutSet(name.clone(), SetDef::Prefixes(ranges.clone())));
         }
         for (name, def) in changed(&self.policies, &old.policies) {
             commands.push(Command::PutPolicy(name.clone(), def.clone()));
@@ -315,7 +316,8 @@ impl SpeakerFile {
             .extend(gone(&self.aggregates, &old.aggregates).map(|prefix| Command::DeleteAggregate(*prefix)));
         commands.extend(gone(&self.policies, &old.policies).map(|name| Command::DeletePolicy(name.clone())));
         commands.extend(
-            gone(&self.prefix_sets, &old.prefix_sets).map(|name| Command::DeletePrefixSet(name.clone())),
+            gone(&self.prefix_sets, &old.prefix_sets)
+                .map(|name| Command::DeleteSet(SetKind::Prefixes, name.clone())),
         );
         commands
     }
@@ -345,13 +347,14 @@ impl SpeakerFile {
             Command::DeleteOrigination(nlri) => drop(self.originations.remove(&nlri)),
             Command::PutAggregate(prefix, aggregate) => drop(self.aggregates.insert(prefix, aggregate)),
             Command::DeleteAggregate(prefix) => drop(self.aggregates.remove(&prefix)),
-            Command::PutPrefixSet(name, ranges) => drop(self.prefix_sets.insert(name, ranges)),
-            Command::DeletePrefixSet(name) => drop(self.prefix_sets.remove(&name)),
+            Command::PutSet(name, SetDef::Prefixes(ranges)) => drop(self.prefix_sets.insert(name, ranges)),
+            Command::DeleteSet(SetKind::Prefixes, name) => drop(self.prefix_sets.remove(&name)),
             Command::PutPolicy(name, def) => drop(self.policies.insert(name, def)),
             Command::DeletePolicy(name) => drop(self.policies.remove(&name)),
             // A file says nothing of these.
-            Command::PutNeighborSet(..)
-            | Command::DeleteNeighborSet(_)
+            Command::PutSet(..)
+            | Command::DeleteSet(..)
+            | Command::PutGlobalPolicies(..)
             | Command::PutNextHop(..)
             | Command::DeleteNextHop(_)
             | Command::LoadingDone

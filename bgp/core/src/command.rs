@@ -19,7 +19,7 @@ use ipnet::IpNet;
 
 use crate::limit::PrefixLimit;
 use crate::peer_key::{InterfaceName, PeerKey};
-use crate::policy::{PolicyDef, PolicyMistake, PolicyName, PrefixRange, SetName};
+use crate::policy::{Direction, Otherwise, PolicyDef, PolicyMistake, PolicyName, SetDef, SetKind, SetName};
 use crate::rib::{DecisionSettings, NextHopState};
 use crate::secret::Secret;
 use crate::session::{
@@ -51,18 +51,17 @@ pub enum Command {
     PutAggregate(IpNet, Aggregate),
     /// There shall be no such aggregate.
     DeleteAggregate(IpNet),
-    /// A prefix set shall have these members.
-    PutPrefixSet(SetName, Vec<PrefixRange>),
-    /// A prefix set shall not exist. Refused while a policy names it.
-    DeletePrefixSet(SetName),
-    /// A neighbour set shall have these members.
-    PutNeighborSet(SetName, Vec<IpAddr>),
-    /// A neighbour set shall not exist. Refused while a policy names it.
-    DeleteNeighborSet(SetName),
-    /// A policy shall read like this.
+    /// A set shall have these members. Each kind of sets has names of its own.
+    PutSet(SetName, SetDef),
+    /// A set shall not exist. Refused while a policy names it.
+    DeleteSet(SetKind, SetName),
+    /// A policy shall read like this. The sets that it names and the policies that it calls must exist.
     PutPolicy(PolicyName, PolicyDef),
-    /// A policy shall not exist. Refused while a peer names it.
+    /// A policy shall not exist. Refused while a peer, another policy or the speaker itself names it.
     DeletePolicy(PolicyName),
+    /// These policies shall run before those of each neighbour, in this order, whatever the neighbour's are. A path that one
+    /// of them accepts or rejects never sees the neighbour's own. Own routes on their way in meet no policy.
+    PutGlobalPolicies(Direction, Vec<PolicyName>),
     /// What is known about reaching a next hop.
     PutNextHop(IpAddr, NextHopState),
     /// Nothing is known about this next hop any more: it counts as reachable at cost 0.
@@ -182,9 +181,9 @@ pub struct PeerConfig {
     /// back until there is room. *Refresh.*
     pub max_prefixes_out: BTreeMap<Family, u32>,
     /// What happens to routes on the way in. *Refresh.*
-    pub import: Policy,
+    pub import: Chain,
     /// What happens to routes on the way out. *Refresh.*
-    pub export: Policy,
+    pub export: Chain,
     /// Which next hop the neighbour is told. *Refresh.*
     pub next_hop: NextHopMode,
     /// Our IPv4 address as a next hop, where the session's own address is none. *Refresh.*
@@ -273,8 +272,8 @@ impl PeerConfig {
             password: None,
             max_prefixes: BTreeMap::new(),
             max_prefixes_out: BTreeMap::new(),
-            import: Policy::Accept,
-            export: Policy::Accept,
+            import: Chain::ACCEPT,
+            export: Chain::ACCEPT,
             next_hop: NextHopMode::Default,
             next_hop_v4: None,
             next_hop_v6: None,
@@ -397,16 +396,39 @@ impl PeerRange {
     }
 }
 
-/// The policy of one direction.
+/// The policies of one direction, which must exist. They run in this order, behind those of the speaker
+/// ([`Command::PutGlobalPolicies`]), and the first decision counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Policy {
-    /// Everything passes unchanged.
-    #[default]
-    Accept,
-    /// Nothing passes.
-    Reject,
-    /// The named policy decides. It must exist.
-    Named(PolicyName),
+pub struct Chain {
+    /// The policies.
+    pub policies: Vec<PolicyName>,
+    /// What happens to a path that none of them decides.
+    pub default: Otherwise,
+}
+
+impl Chain {
+    /// Everything passes unchanged, unless a policy of the speaker says otherwise.
+    pub const ACCEPT: Self = Self { policies: Vec::new(), default: Otherwise::Accept };
+    /// Nothing passes, unless a policy of the speaker says otherwise.
+    pub const REJECT: Self = Self { policies: Vec::new(), default: Otherwise::Reject };
+
+    /// These policies.
+    #[must_use]
+    pub fn new<N: Into<PolicyName>>(policies: impl IntoIterator<Item = N>, default: Otherwise) -> Self {
+        Self { policies: policies.into_iter().map(Into::into).collect(), default }
+    }
+
+    /// This policy alone; what it does not decide is rejected.
+    #[must_use]
+    pub fn named(policy: impl Into<PolicyName>) -> Self {
+        Self::new([policy], Otherwise::Reject)
+    }
+
+    /// Whether this policy is one of them.
+    #[must_use]
+    pub fn names(&self, policy: &PolicyName) -> bool {
+        self.policies.contains(policy)
+    }
 }
 
 /// Which next hop a neighbour is told.
@@ -574,9 +596,27 @@ pub enum Refusal {
         /// The first prefix whose neighbours have it.
         prefix: IpNet,
     },
+    /// The policy is in use.
+    #[error("policy {policy} is called by policy {caller}")]
+    PolicyInUseByPolicy {
+        /// The policy that was to go.
+        policy: PolicyName,
+        /// The first policy that calls it.
+        caller: PolicyName,
+    },
+    /// The policy is in use.
+    #[error("policy {policy} is one of those that run for every peer on {}", way(*.direction))]
+    PolicyInUseByAll {
+        /// The policy that was to go.
+        policy: PolicyName,
+        /// Where it is used.
+        direction: Direction,
+    },
     /// The set is in use.
-    #[error("set {set} is used by policy {policy}")]
+    #[error("{kind} {set} is used by policy {policy}")]
     SetInUse {
+        /// The kind of the set that was to go.
+        kind: SetKind,
         /// The set that was to go.
         set: SetName,
         /// The first policy that names it.
@@ -626,6 +666,13 @@ pub enum Contradiction {
     /// [`PeerConfig::extended_next_hop`] is about IPv4 prefixes; [`PeerConfig::families`] has none with such.
     #[error("extended-next-hop and families contradict each other: none of them has IPv4 prefixes")]
     ExtendedNextHopWithoutIpv4,
+}
+
+const fn way(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Import => "import",
+        Direction::Export => "export",
+    }
 }
 
 fn join(mistakes: &[PolicyMistake]) -> String {

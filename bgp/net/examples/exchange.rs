@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 
-use bgp_core::command::{Command, Origination, PeerConfig, Policy, StopMode};
+use bgp_core::command::{Chain, Command, Origination, PeerConfig, StopMode};
 use bgp_core::peer_key::{InstanceName, PeerKey};
 use bgp_core::policy::{Condition, Default as Otherwise, Flow, PolicyDef, StatementDef};
 use bgp_core::rib::RibEvent;
@@ -35,10 +35,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // We take what is inside 203.0.113.0/24 and nothing else. The policy comes first: a peer that names it needs it.
     let inside = vec![Condition::Prefix(vec!["203.0.113.0/24 le 32".parse()?])];
-    let accept = StatementDef { when: inside, apply: vec![], then: Flow::Accept };
+    let accept = StatementDef { label: None, when: inside, apply: vec![], then: Flow::Accept };
     let policy = PolicyDef { statements: vec![accept], default: Otherwise::Reject };
     ours.command(Command::PutPolicy("wanted".into(), policy)).await?;
-    let import = Policy::Named("wanted".into());
+    let import = Chain::named("wanted");
     let local_address = Some(here.ip());
     let config = PeerConfig { local_address, import, ..PeerConfig::new(RemoteAsn::External) };
     ours.command(Command::PutPeer(PeerKey::from_socket(there), config)).await?;

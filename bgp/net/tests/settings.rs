@@ -12,12 +12,14 @@ use std::num::{NonZeroU8, NonZeroU16};
 use std::time::Duration;
 
 use bgp_core::command::{
-    Aggregate, Applied, Audience, Command, LocalAsn, NextHopMode, Origination, PeerConfig, PeerRange, Policy,
+    Aggregate, Applied, Audience, Chain, Command, LocalAsn, NextHopMode, Origination, PeerConfig, PeerRange,
     RemovePrivateAs, StopMode,
 };
 use bgp_core::limit::{LimitAction, PrefixLimit};
 use bgp_core::peer_key::{InstanceName, PeerKey};
-use bgp_core::policy::{Act, Condition, Default as Otherwise, Flow, PolicyDef, StatementDef};
+use bgp_core::policy::{
+    Act, Condition, Default as Otherwise, Direction, Flow, PolicyDef, SetDef, StatementDef,
+};
 use bgp_core::query::{PathEntry, RouteQuery, RouteTable};
 use bgp_core::rib::{DecisionSettings, NextHopState, Standing};
 use bgp_core::secret::Secret;
@@ -115,8 +117,8 @@ fn neighbour_lines() -> Vec<Line<PeerConfig>> {
         max_prefixes_out: |config| {
             config.max_prefixes_out.insert(Family::Ipv4Unicast, 1);
         },
-        import: |config| config.import = Policy::Reject,
-        export: |config| config.export = Policy::Reject,
+        import: |config| config.import = Chain::REJECT,
+        export: |config| config.export = Chain::REJECT,
         next_hop: |config| config.next_hop = NextHopMode::Keep,
         next_hop_v4: |config| config.next_hop_v4 = Some([192, 0, 2, 77].into()),
         next_hop_v6: |config| config.next_hop_v6 = Some("2001:db8::77".parse().unwrap()),
@@ -225,8 +227,8 @@ fn comparison() -> DecisionSettings {
 fn row_of(command: &Command) -> Option<&'static str> {
     match command {
         Command::PutPolicy(..) => Some("PutPolicy"),
-        Command::PutPrefixSet(..) => Some("PutPrefixSet"),
-        Command::PutNeighborSet(..) => Some("PutNeighborSet"),
+        Command::PutSet(..) => Some("PutSet"),
+        Command::PutGlobalPolicies(..) => Some("PutGlobalPolicies"),
         Command::PutNextHop(..) => Some("PutNextHop"),
         Command::PutClusterId(_) => Some("PutClusterId"),
         // In sections of their own.
@@ -241,8 +243,7 @@ fn row_of(command: &Command) -> Option<&'static str> {
         | Command::DeletePeerRange(_)
         | Command::DeleteOrigination(_)
         | Command::DeleteAggregate(_)
-        | Command::DeletePrefixSet(_)
-        | Command::DeleteNeighborSet(_)
+        | Command::DeleteSet(..)
         | Command::DeletePolicy(_)
         | Command::DeleteNextHop(_) => None,
         // Deeds.
@@ -279,31 +280,39 @@ fn every_setting_has_its_row_and_every_row_its_setting() {
 
 fn policy(med: u32) -> PolicyDef {
     let when = vec![Condition::NeighborSet("told".into())];
-    let statement = StatementDef { when, apply: vec![Act::SetMed(med)], then: Flow::Accept };
+    let statement = StatementDef { label: None, when, apply: vec![Act::SetMed(med)], then: Flow::Accept };
     PolicyDef { statements: vec![statement], default: Otherwise::Accept }
 }
 
 /// The policies of the neighbour and their sets, before anything changes.
 fn shared_base() -> Vec<Command> {
     let when = vec![Condition::PrefixSet("unwanted".into())];
-    let reject = StatementDef { when, apply: vec![], then: Flow::Reject };
+    let reject = StatementDef { label: None, when, apply: vec![], then: Flow::Reject };
     let import = PolicyDef { statements: vec![reject], default: Otherwise::Accept };
     vec![
-        Command::PutPrefixSet("unwanted".into(), vec!["10.9.0.0/16 le 24".parse().unwrap()]),
-        Command::PutNeighborSet("told".into(), vec![address(2)]),
+        Command::PutSet("unwanted".into(), SetDef::Prefixes(vec!["10.9.0.0/16 le 24".parse().unwrap()])),
+        Command::PutSet("told".into(), SetDef::Neighbors(vec![address(2)])),
         Command::PutPolicy("in".into(), import),
         Command::PutPolicy("out".into(), policy(1)),
+        Command::PutPolicy("closed".into(), PolicyDef { statements: vec![], default: Otherwise::Reject }),
     ]
 }
 
 /// Other values, and the old ones.
 fn shared_changes() -> Vec<(Command, Command)> {
     let hop = [192, 0, 2, 3].into();
-    let [prefixes, neighbours, _, out] = shared_base().try_into().unwrap();
+    let [prefixes, neighbours, _, out, _] = shared_base().try_into().unwrap();
     vec![
-        (Command::PutPrefixSet("unwanted".into(), vec!["10.2.0.0/16 le 24".parse().unwrap()]), prefixes),
-        (Command::PutNeighborSet("told".into(), vec![]), neighbours),
+        (
+            Command::PutSet("unwanted".into(), SetDef::Prefixes(vec!["10.2.0.0/16 le 24".parse().unwrap()])),
+            prefixes,
+        ),
+        (Command::PutSet("told".into(), SetDef::Neighbors(vec![])), neighbours),
         (Command::PutPolicy("out".into(), policy(2)), out),
+        (
+            Command::PutGlobalPolicies(Direction::Export, vec!["closed".into()]),
+            Command::PutGlobalPolicies(Direction::Export, vec![]),
+        ),
         (
             Command::PutNextHop(hop, NextHopState { reachable: false, ..NextHopState::default() }),
             Command::DeleteNextHop(hop),
@@ -407,8 +416,8 @@ fn candidate_path(preference: u32) -> Origination {
 /// What the neighbour has whose settings change, before they do.
 fn base() -> PeerConfig {
     PeerConfig {
-        import: Policy::Named("in".into()),
-        export: Policy::Named("out".into()),
+        import: Chain::named("in"),
+        export: Chain::named("out"),
         add_path: AddPath { receive: true, send: NonZeroU8::new(1) },
         local_asn: Some(LocalAsn::new(Asn(65100))),
         remove_private_as: Some(RemovePrivateAs { all: false, replace: true }),
@@ -467,11 +476,12 @@ impl World {
         ] {
             let mut statements = Vec::new();
             for (prefix, path) in routes {
-                node.command(Command::PutPrefixSet(prefix.into(), vec![prefix.parse().unwrap()])).await;
+                node.command(Command::PutSet(prefix.into(), SetDef::Prefixes(vec![prefix.parse().unwrap()])))
+                    .await;
                 node.originate(prefix, Origination::default()).await;
                 let apply = path.into_iter().map(|asn| Act::Prepend(Asn(asn), 1)).collect();
                 let when = vec![Condition::PrefixSet(prefix.into())];
-                statements.push(StatementDef { when, apply, then: Flow::Accept });
+                statements.push(StatementDef::new(when, apply, Flow::Accept));
             }
             let def = PolicyDef { statements, default: Otherwise::Accept };
             node.command(Command::PutPolicy("paths".into(), def)).await;
@@ -503,7 +513,7 @@ impl World {
         for (node, n) in [(&changed, 2), (&bystander, 3), (&inside, 4), (&dynamic, 5), (&twin, 7)] {
             let asn = if matches!(n, 4 | 7) { RemoteAsn::Internal } else { RemoteAsn::External };
             let add_path = if n == 2 { AddPath::ALL } else { AddPath::NONE };
-            let export = if matches!(n, 2 | 3) { Policy::Named("paths".into()) } else { Policy::Accept };
+            let export = if matches!(n, 2 | 3) { Chain::named("paths") } else { Chain::ACCEPT };
             let config = PeerConfig { add_path, export, ..config(asn, n) };
             node.command(Command::PutPeer(subject.key(), config)).await;
         }

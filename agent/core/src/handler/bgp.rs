@@ -165,11 +165,8 @@ fn export_policy() -> PolicyDef {
         ("pools", Flow::Accept),
     ];
     let statements = rules.into_iter().flat_map(|(set, then)| {
-        Family::UNICAST.map(|of| StatementDef {
-            when: vec![Condition::PrefixSet(set_name(set, of))],
-            apply: Vec::new(),
-            then,
-        })
+        Family::UNICAST
+            .map(|of| StatementDef::new(vec![Condition::PrefixSet(set_name(set, of))], vec![], then.clone()))
     });
     PolicyDef { statements: statements.collect(), default: Otherwise::Reject }
 }

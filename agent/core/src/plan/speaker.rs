@@ -16,6 +16,7 @@ use crate::effects::BgpEdit;
 use crate::model::{Condition, ObjectRef};
 use ipnet::IpNet;
 
+use bgp_core::policy::{SetDef, SetKind};
 use bgp_core::{Family, FamilySet, Nlri};
 
 /// Order of commands. What goes, goes after everything that came, in the reverse order.
@@ -274,7 +275,9 @@ fn command(key: &BgpKey, wanted: Option<&BgpObject>) -> Option<Command> {
         Some(BgpObject::Identity { asn, router_id }) => {
             Command::PutIdentity { asn: *asn, router_id: *router_id }
         }
-        Some(BgpObject::PrefixSet(name, members)) => Command::PutPrefixSet(name.clone(), members.clone()),
+        Some(BgpObject::PrefixSet(name, members)) => {
+            Command::PutSet(name.clone(), SetDef::Prefixes(members.clone()))
+        }
         Some(BgpObject::Policy(name, policy)) => Command::PutPolicy(name.clone(), policy.clone()),
         Some(BgpObject::Origination(prefix, origination)) => {
             Command::PutOrigination(nlri(*prefix), origination.clone())
@@ -284,7 +287,7 @@ fn command(key: &BgpKey, wanted: Option<&BgpObject>) -> Option<Command> {
         None => match key {
             // The speaker keeps the last identity, and loading cannot be undone.
             BgpKey::Identity | BgpKey::Loaded => return None,
-            BgpKey::PrefixSet(name) => Command::DeletePrefixSet(name.clone()),
+            BgpKey::PrefixSet(name) => Command::DeleteSet(SetKind::Prefixes, name.clone()),
             BgpKey::Policy(name) => Command::DeletePolicy(name.clone()),
             BgpKey::Origination(prefix) => Command::DeleteOrigination(nlri(*prefix)),
             BgpKey::Peer(key) => Command::DeletePeer(*key),

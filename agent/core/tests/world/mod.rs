@@ -313,7 +313,7 @@ impl World {
             Command::PutOrigination(nlri, _) | Command::DeleteOrigination(nlri) => {
                 format!("origination {nlri}")
             }
-            Command::PutPrefixSet(name, _) | Command::DeletePrefixSet(name) => format!("set {name}"),
+            Command::PutSet(name, _) | Command::DeleteSet(_, name) => format!("set {name}"),
             Command::PutPolicy(name, _) | Command::DeletePolicy(name) => format!("policy {name}"),
             Command::PutIdentity { .. } => "identity".to_owned(),
             Command::LoadingDone => "loaded".to_owned(),
@@ -323,7 +323,7 @@ impl World {
             command,
             Command::DeletePeer(_)
                 | Command::DeleteOrigination(_)
-                | Command::DeletePrefixSet(_)
+                | Command::DeleteSet(..)
                 | Command::DeletePolicy(_)
         );
         if gone {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bgp_core::command::{Applied, Command, StopMode};
 use bgp_core::peer_key::InstanceName;
+use bgp_core::policy::Direction;
 use bgp_core::speaker::SpeakerSettings;
 use bgp_net::{Handle, NetSettings, Stopped};
 
@@ -185,12 +186,12 @@ fn name(command: &Command) -> String {
         Command::DeleteOrigination(nlri) => format!("originate {nlri} removed"),
         Command::PutAggregate(prefix, _) => format!("aggregate {prefix}"),
         Command::DeleteAggregate(prefix) => format!("aggregate {prefix} removed"),
-        Command::PutPrefixSet(name, _) => format!("prefix set {name}"),
-        Command::DeletePrefixSet(name) => format!("prefix set {name} removed"),
-        Command::PutNeighborSet(name, _) => format!("neighbor set {name}"),
-        Command::DeleteNeighborSet(name) => format!("neighbor set {name} removed"),
+        Command::PutSet(name, def) => format!("{} {name}", def.kind()),
+        Command::DeleteSet(kind, name) => format!("{kind} {name} removed"),
         Command::PutPolicy(name, _) => format!("policy {name}"),
         Command::DeletePolicy(name) => format!("policy {name} removed"),
+        Command::PutGlobalPolicies(Direction::Import, _) => "import policies of all neighbors".into(),
+        Command::PutGlobalPolicies(Direction::Export, _) => "export policies of all neighbors".into(),
         Command::PutNextHop(address, _) => format!("next hop {address}"),
         Command::DeleteNextHop(address) => format!("next hop {address} removed"),
         Command::PutIdentity { asn, router_id } => format!("AS {asn}, router id {router_id}"),

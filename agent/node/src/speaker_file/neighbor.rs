@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::num::{NonZeroU8, NonZeroU16};
 use std::path::Path;
 
-use bgp_core::command::{LocalAsn, NextHopMode, PeerConfig, PeerRange, Policy, RemovePrivateAs};
+use bgp_core::command::{Chain, LocalAsn, NextHopMode, PeerConfig, PeerRange, RemovePrivateAs};
 use bgp_core::limit::{LimitAction, PrefixLimit};
 use bgp_core::peer_key::{BGP_PORT, PeerKey};
 use bgp_core::policy::{PolicyDef, PolicyName};
@@ -377,20 +377,20 @@ fn families(item: &Item<'_>) -> FamilySet {
     set
 }
 
-fn policy(item: Option<Item<'_>>, external: bool, known: &Known<'_>) -> Policy {
+fn policy(item: Option<Item<'_>>, external: bool, known: &Known<'_>) -> Chain {
     let Some(item) = item else {
-        return if external && known.require_policy { Policy::Reject } else { Policy::Accept };
+        return if external && known.require_policy { Chain::REJECT } else { Chain::ACCEPT };
     };
     match item.text() {
-        Some("accept") => Policy::Accept,
-        Some("reject") | None => Policy::Reject,
+        Some("accept") => Chain::ACCEPT,
+        Some("reject") | None => Chain::REJECT,
         Some(name) => {
             let named = PolicyName::new(name);
             if !known.policies.contains_key(&named) {
                 let near = nearest(name, known.policies.keys().map(PolicyName::as_str)).map(str::to_owned);
                 item.flaw(Mistake::NoSuchName { found: name.to_owned(), near });
             }
-            Policy::Named(named)
+            Chain::named(named)
         }
     }
 }

@@ -70,12 +70,12 @@ fn decode_statement(item: &Item<'_>, sets: &FileSets) -> Vec<StatementDef> {
     };
     fields.finish();
     match &*any_of {
-        [] => vec![StatementDef { when, apply, then }],
+        [] => vec![StatementDef { label: None, when, apply, then }],
         [alternatives] if alternatives.len() == 1 || then != Flow::Next || apply.is_empty() => {
             let statement = |condition: &Condition| {
                 let mut when = when.clone();
                 when.push(condition.clone());
-                StatementDef { when, apply: apply.clone(), then }
+                StatementDef { label: None, when, apply: apply.clone(), then: then.clone() }
             };
             alternatives.iter().map(statement).collect()
         }

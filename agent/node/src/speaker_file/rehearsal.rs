@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use bgp_core::command::{Command, PeerConfig, PeerRange, Policy};
+use bgp_core::command::{Chain, Command, PeerConfig, PeerRange};
 use bgp_core::outbox::Outbox;
 use bgp_core::peer_key::{InstanceName, PeerKey};
 use bgp_core::policy::PolicyName;
@@ -113,7 +113,7 @@ impl Stage {
 
 /// The policies are not on the stage, and no identity contradicts one.
 fn without_policies(config: &PeerConfig) -> PeerConfig {
-    PeerConfig { import: Policy::Reject, export: Policy::Reject, ..config.clone() }
+    PeerConfig { import: Chain::REJECT, export: Chain::REJECT, ..config.clone() }
 }
 
 /// What a command of [`SpeakerFile::commands_since`] is about; `None` for sets, which are never refused, and for what a

@@ -1,7 +1,7 @@
 use std::num::{NonZeroU8, NonZeroU16};
 use std::time::Duration;
 
-use bgp_core::command::{Aggregate, LocalAsn, NextHopMode, Policy, RemovePrivateAs};
+use bgp_core::command::{Aggregate, Chain, LocalAsn, NextHopMode, RemovePrivateAs};
 use bgp_core::limit::{LimitAction, PrefixLimit};
 use bgp_core::outbox::Outbox;
 use bgp_core::peer_key::InstanceName;
@@ -117,7 +117,7 @@ fn the_whole_file() {
         (Family::Ipv4Unicast, PrefixLimit { limit: 1_000_000, action }),
         (Family::Ipv6Unicast, PrefixLimit { limit: 0, action: LimitAction::Warn }),
     ]);
-    expected.import = Policy::Named("POLICY".into());
+    expected.import = Chain::named("POLICY");
     expected.allow_own_as = 2;
     expected.as_override = true;
     expected.remove_private_as = Some(RemovePrivateAs { all: true, replace: true });
@@ -132,7 +132,7 @@ fn the_whole_file() {
     let inner = &file.peers[&"2001:db8::2".parse().unwrap()];
     assert_eq!(inner.ttl_security, None);
     assert!(inner.route_reflector_client);
-    assert_eq!((&inner.import, &inner.export), (&Policy::Accept, &Policy::Accept));
+    assert_eq!((&inner.import, &inner.export), (&Chain::ACCEPT, &Chain::ACCEPT));
     assert_eq!(inner.families, FamilySet::only(Family::Ipv4Unicast));
 
     let route = &file.originations[&"203.0.113.0/24".parse().unwrap()];
@@ -151,6 +151,7 @@ fn the_whole_file() {
 
     let not = |low| Condition::Not(Box::new(Condition::Community(Community::new(65000, low))));
     let reject = |low| StatementDef {
+        label: None,
         when: vec![Condition::Community(Community::new(65000, low))],
         apply: vec![],
         then: Flow::Reject,
@@ -158,6 +159,7 @@ fn the_whole_file() {
     let policy = PolicyDef {
         statements: vec![
             StatementDef {
+                label: None,
                 when: vec![Condition::PrefixSet("own".into()), not(1), not(2)],
                 apply: vec![Act::SetLocalPref(200), Act::Prepend(Asn(65000), 2)],
                 then: Flow::Accept,
@@ -242,10 +244,10 @@ fn graceful_restart_is_for_every_neighbour() {
 #[test]
 fn without_a_policy_external_neighbours_exchange_nothing_unless_told_so() {
     let neighbors = "neighbors: [{ address: 192.0.2.2, asn: 65010 }, { address: 192.0.2.3, asn: 65000 }]\n";
-    let policies = |file: &SpeakerFile| -> Vec<Policy> {
+    let policies = |file: &SpeakerFile| -> Vec<Chain> {
         file.peers.values().flat_map(|peer| [peer.import.clone(), peer.export.clone()]).collect()
     };
-    let (accept, reject) = (Policy::Accept, Policy::Reject);
+    let (accept, reject) = (Chain::ACCEPT, Chain::REJECT);
     assert_eq!(policies(&parse(neighbors)), [reject.clone(), reject, accept.clone(), accept.clone()]);
     let open = parse(&format!("require-policy: false\n{neighbors}"));
     assert_eq!(policies(&open), vec![accept; 4]);
@@ -377,7 +379,7 @@ fn commands_say_only_what_changed_in_an_order_that_works() {
         [
             "PutClusterId",
             "PutDecision",
-            "PutPrefixSet",
+            "PutSet",
             "PutPolicy",
             "PutOrigination",
             "PutAggregate",
@@ -412,7 +414,7 @@ fn commands_say_only_what_changed_in_an_order_that_works() {
             Command::PutPeer(kept, peer),
             Command::DeleteAggregate(ipv6),
             Command::DeletePolicy("POLICY".into()),
-            Command::DeletePrefixSet("own".into()),
+            Command::DeleteSet(SetKind::Prefixes, "own".into()),
         ]
     );
 }
@@ -694,7 +696,7 @@ fn contradictions_of_the_whole_are_mistakes_of_the_whole() {
         found,
         [
             "line 4: originate[0]: 2001:db8::1 cannot be the next hop of this prefix",
-            "line 6: policies.p: policy p, statement 1: it changes a path and then rejects it",
+            "line 6: policies.p: policy p, statement 1: it changes a path and then rejects it; leave the changes out, or accept it",
         ]
     );
 }

@@ -126,7 +126,7 @@ impl Group {
             None | Some(Why::New | Why::Refill) => false,
             Some(Why::Everything) => true,
             Some(Why::Policy(old)) => {
-                cx.judge(old, &self.key, key, told).as_ref() != cx.scratch.forms.form(form)
+                cx.judge(old, &self.key, key, told).ok().as_ref() != cx.scratch.forms.form(form)
             }
         }
     }

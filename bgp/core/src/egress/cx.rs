@@ -16,7 +16,7 @@ use super::group::GroupKey;
 use super::queue::{Queue, Scope};
 use super::summaries::Summaries;
 use crate::command::{Audience, Origination};
-use crate::policy::{Edits, Learned, Program, Route, Verdict, eval};
+use crate::policy::{Decider, Direction, Edits, Interfaces, Learned, Pipeline, Route, Verdict, eval};
 use crate::rib::{AttrSet, AttrStore, DestId, SourceId, Sources, Table};
 use crate::stats::SpeakerStats;
 
@@ -61,7 +61,7 @@ impl<K: Copy> Scratch<K> {
     }
 }
 
-/// The policy of one direction, ready to run.
+/// The policies of one direction, ready to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Filter {
     /// Everything passes unchanged.
@@ -71,44 +71,58 @@ pub(crate) enum Filter {
     Reject,
     /// Own routes pass as by the filter inside, and no others.
     OwnOnly(Box<Self>),
-    /// The program decides.
-    Program {
-        /// Which one.
-        program: Arc<Program>,
-        /// Its verdict may differ between prefixes of equal attributes.
-        by_prefix: bool,
+    /// A chain of policies decides.
+    Policies {
+        /// The chain.
+        pipeline: Arc<Pipeline>,
+        /// What it may see of interfaces, where it looks at them.
+        interfaces: Option<Arc<Interfaces>>,
     },
 }
 
 impl Filter {
-    /// The filter that a program is.
-    pub(crate) fn new(program: Arc<Program>) -> Self {
-        let by_prefix = program.depends_on_prefix();
-        Self::Program { program, by_prefix }
-    }
-
     /// Whether the verdict may differ between prefixes of equal attributes.
     pub(crate) fn is_by_prefix(&self) -> bool {
         match self {
             Self::Accept | Self::Reject => false,
             Self::OwnOnly(filter) => filter.is_by_prefix(),
-            Self::Program { by_prefix, .. } => *by_prefix,
+            Self::Policies { pipeline, .. } => pipeline.depends_on_prefix(),
         }
     }
 
-    /// Runs the filter: no edits where nothing is to change, `None` where the route does not pass.
-    pub(crate) fn run(&self, route: &Route<'_>) -> Option<Option<Edits>> {
+    /// Runs the filter: no edits where nothing is to change.
+    ///
+    /// # Errors
+    /// Why the route does not pass.
+    pub(crate) fn run(&self, route: &Route<'_>) -> Result<Option<Edits>, Withheld<'_>> {
         match self {
-            Self::Accept => Some(None),
-            Self::Reject => None,
+            Self::Accept => Ok(None),
+            Self::Reject => Err(Withheld::Policy(Decider::NONE)),
             Self::OwnOnly(filter) if route.learned == Learned::Local => filter.run(route),
-            Self::OwnOnly(_) => None,
-            Self::Program { program, .. } => match eval(program, route) {
-                Verdict::Accept(edits, _) => Some(Some(edits).filter(|edits| !edits.is_empty())),
-                Verdict::Reject(_) => None,
-            },
+            Self::OwnOnly(_) => Err(Withheld::Deferred),
+            Self::Policies { pipeline, interfaces } => {
+                match eval(pipeline, &Route { interfaces: interfaces.as_deref(), ..*route }) {
+                    Verdict::Accept(edits, _) => Ok(Some(edits).filter(|edits| !edits.is_empty())),
+                    Verdict::Reject(decider) => Err(Withheld::Policy(decider)),
+                }
+            }
         }
     }
+}
+
+/// Why a route is not told.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Withheld<'a> {
+    /// The rules of the session: see [`Rules::admit`].
+    Rules,
+    /// It is originated for others.
+    Audience,
+    /// Policy.
+    Policy(Decider<'a>),
+    /// Routes of others wait until a restart is over.
+    Deferred,
+    /// There is no next hop that could be told, or it would be the peer itself.
+    NextHop,
 }
 
 /// What export makes of a route.
@@ -204,35 +218,54 @@ impl<K: ExportKey> Cx<'_, K> {
         {
             return verdict;
         }
-        let verdict = self.judge(filter, group, key, route).map(|form| self.scratch.forms.number(form));
+        let verdict = self.judge(filter, group, key, route).ok();
+        let verdict = verdict.map(|form| self.scratch.forms.number(form));
         if route.origin != Origin::LOCAL && !filter.is_by_prefix() {
             self.scratch.forms.last = Some((route, verdict));
         }
         verdict
     }
 
-    /// What becomes of a route on its way to a group; `None` if it is not told.
-    pub(super) fn judge(&self, filter: &Filter, group: &GroupKey, key: K, told: Told) -> Option<Form> {
+    /// What becomes of a route on its way to a group.
+    ///
+    /// # Errors
+    /// Why it is not told.
+    pub(super) fn judge<'f>(
+        &self,
+        filter: &'f Filter,
+        group: &GroupKey,
+        key: K,
+        told: Told,
+    ) -> Result<Form, Withheld<'f>> {
         let attrs = self.attrs.set(told.attr);
         let learned = told.origin.learned();
-        if !group.rules.admit(told.origin, attrs.facts())
-            || (learned == Learned::Local && !self.may_hear(group, key))
-        {
-            return None;
+        if !group.rules.admit(told.origin, attrs.facts()) {
+            return Err(Withheld::Rules);
         }
-        // Who is not alone has a policy that does not ask.
-        let neighbor = group.alone.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.address);
-        let mut edits = filter.run(&Route { nlri: key.into(), attrs, learned, neighbor })?;
+        if learned == Learned::Local && !self.may_hear(group, key) {
+            return Err(Withheld::Audience);
+        }
+        let mut edits = filter.run(&Route {
+            direction: Direction::Export,
+            nlri: key.into(),
+            attrs,
+            learned,
+            // Who is not alone has policies that do not ask.
+            neighbor: group.alone.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.address),
+            peer_type: group.rules.peer_type(),
+            front: &group.rules.front(),
+            interfaces: None,
+        })?;
         group.rules.mark(&mut edits);
-        let own = edits.as_ref().is_some_and(|edits| edits.next_hop_self);
-        let next_hop = group.rules.next_hop(learned, own, attrs.next_hop())?;
+        let edit = edits.as_ref().and_then(|edits| edits.next_hop);
+        let next_hop = group.rules.next_hop(learned, edit, attrs.next_hop()).ok_or(Withheld::NextHop)?;
         // RFC 4271 section 5.1.3: nobody is told to go to itself. Whoever an own route could do that to is alone.
         if group.alone.is_some_and(|peer| next_hop.address() == peer.address) {
-            return None;
+            return Err(Withheld::NextHop);
         }
         let sender = || Some(self.sources.peer_facts(told.origin.peer()?)?.router_id);
         let reflected = group.rules.reflected(learned, attrs.facts(), sender);
-        Some(Form { learned, reflected, edits })
+        Ok(Form { learned, reflected, edits })
     }
 
     fn may_hear(&self, group: &GroupKey, key: K) -> bool {
@@ -260,16 +293,17 @@ pub(crate) fn write_section(
     section: &mut Section,
 ) -> Option<NextHop> {
     let external = group.rules.external;
-    let edited = form.edits.as_ref().map(|edits| edit(edits, set, !external));
+    let edits = form.edits.as_ref();
+    let edited = edits.map(|edits| edit(edits, set, !external));
     let canonical = edited.as_deref().unwrap_or_else(|| set.canonical());
-    let own = form.edits.as_ref().is_some_and(|edits| edits.next_hop_self);
-    let next_hop = group.rules.next_hop(form.learned, own, set.next_hop())?;
+    let hop_edit = edits.and_then(|edits| edits.next_hop);
+    let next_hop = group.rules.next_hop(form.learned, hop_edit, set.next_hop())?;
     let route = Outgoing {
         learned: form.learned,
-        policy_med: form.edits.as_ref().is_some_and(|edits| edits.med.is_some()),
+        policy_med: edits.is_some_and(|edits| edits.med.is_some()),
         next_hop: Some(next_hop),
         reflected: form.reflected,
-        prepends: form.edits.as_ref().filter(|_| external).map_or(&[], |edits| &edits.prepend),
+        prepends: edits.filter(|_| external).map_or(&[], |edits| &edits.prepend),
     };
     let Section { bytes, four_octet } = section;
     bytes.clear();
@@ -306,7 +340,8 @@ pub(crate) fn canonical_form(group: &GroupKey, form: &Form, set: &AttrSet) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{NextHopMode, Policy};
+    use crate::command::{Chain, NextHopMode};
+    use crate::policy::MedEdit;
     use bgp_wire::Asn;
     use bgp_wire::attr::{AttrIter, Builder, Origin, code};
 
@@ -328,7 +363,7 @@ mod tests {
             long_lived: false,
             graceful_shutdown: false,
         };
-        GroupKey { rules, policy: Policy::Accept, alone: None, max_prefixes: None }
+        GroupKey { rules, policy: Chain::ACCEPT, alone: None, max_prefixes: None }
     }
 
     #[test]
@@ -354,7 +389,7 @@ mod tests {
     fn forms_without_edits_need_no_search() {
         let mut forms = Forms::new();
         let edited = |med| {
-            let edits = Some(Edits { med: Some(med), ..Edits::default() });
+            let edits = Some(Edits { med: Some(MedEdit::Set(med)), ..Edits::default() });
             Form { learned: Learned::Local, reflected: None, edits }
         };
         assert_eq!(forms.number(Form { learned: Learned::Internal, reflected: None, edits: None }), 2);

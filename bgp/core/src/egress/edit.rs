@@ -1,8 +1,9 @@
 //! What policy's edits make of an attribute set, on the way in as on the way out.
 
+use bgp_wire::NextHop;
 use bgp_wire::attr::{Builder, Canonical};
 
-use crate::policy::Edits;
+use crate::policy::{Edits, NextHopEdit};
 use crate::rib::AttrSet;
 
 /// The canonical form of a set after the edits. The next hop is not part of it, nor is what goes in front of the AS path
@@ -12,27 +13,38 @@ pub(crate) fn edit(edits: &Edits, set: &AttrSet, prepends: bool) -> Vec<u8> {
     let Edits {
         med,
         local_pref,
-        next_hop_self: _,
+        origin,
+        next_hop: _,
         prepend,
         communities,
         large_communities,
+        ext_communities,
         only_to_customer,
     } = edits;
     let mut builder = Builder::from(Canonical(set.canonical()));
-    if med.is_some() {
-        builder.med(*med);
+    if let Some(med) = med {
+        builder.med(med.of(set.view().med()));
     }
     if local_pref.is_some() {
         builder.local_pref(*local_pref);
+    }
+    if let Some(origin) = origin {
+        builder.origin(*origin);
     }
     for &(asn, times) in prepend.iter().filter(|_| prepends) {
         builder.prepend(asn, times);
     }
     if !communities.is_empty() {
-        builder.add_communities(communities.iter().copied());
+        builder.retain_communities(|community| communities.stays(community));
+        builder.add_communities(communities.added.iter().copied());
     }
     if !large_communities.is_empty() {
-        builder.add_large_communities(large_communities.iter().copied());
+        builder.retain_large_communities(|community| large_communities.stays(community));
+        builder.add_large_communities(large_communities.added.iter().copied());
+    }
+    if !ext_communities.is_empty() {
+        builder.retain_ext_communities(|community| ext_communities.stays(community));
+        builder.add_ext_communities(ext_communities.added.iter().copied());
     }
     if only_to_customer.is_some() {
         builder.only_to_customer(*only_to_customer);
@@ -40,9 +52,19 @@ pub(crate) fn edit(edits: &Edits, set: &AttrSet, prepends: bool) -> Vec<u8> {
     builder.build()
 }
 
+/// What edits make of a next hop on the way in.
+pub(crate) fn next_hop(edits: &Edits, set: &AttrSet) -> Option<NextHop> {
+    match edits.next_hop {
+        Some(NextHopEdit::To(next_hop)) => Some(next_hop),
+        // Our own address is one of export's.
+        Some(NextHopEdit::Own) | None => set.next_hop(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::{ListEdit, MedEdit};
     use bgp_wire::Asn;
     use bgp_wire::attr::{AttrFacts, Community, LargeCommunity, Origin};
 
@@ -51,21 +73,27 @@ mod tests {
         let mut builder = Builder::new(Origin::Egp);
         builder.prepend(Asn(65020), 1).med(Some(1)).add_communities([Community::new(1, 1)]);
         let set = AttrSet::new(&builder.build(), None, AttrFacts::default());
+        let target = "rt:1:1".parse().unwrap();
         let edits = Edits {
-            med: Some(7),
+            med: Some(MedEdit::Add(6)),
             local_pref: Some(200),
-            next_hop_self: true,
+            origin: Some(Origin::Incomplete),
+            next_hop: Some(NextHopEdit::To("192.0.2.9".parse::<std::net::IpAddr>().unwrap().into())),
             prepend: [(Asn(65010), 2)].into_iter().collect(),
-            communities: [Community::new(2, 2)].into_iter().collect(),
-            large_communities: [LargeCommunity::new(1, 2, 3)].into_iter().collect(),
+            communities: ListEdit::adding([Community::new(2, 2)]),
+            large_communities: ListEdit::adding([LargeCommunity::new(1, 2, 3)]),
+            ext_communities: ListEdit::adding([target]),
             only_to_customer: Some(Asn(65030)),
         };
         let octets = edit(&edits, &set, true);
         let edited = Canonical(&octets);
-        assert_eq!((edited.origin(), edited.med(), edited.local_pref()), (Origin::Egp, Some(7), Some(200)));
+        assert_eq!(
+            (edited.origin(), edited.med(), edited.local_pref()),
+            (Origin::Incomplete, Some(7), Some(200))
+        );
         assert_eq!(edited.as_path().to_string(), "65010 65010 65020");
         assert_eq!(edited.communities().collect::<Vec<_>>(), [Community::new(1, 1), Community::new(2, 2)]);
-        assert_eq!(edited.large_communities().count(), 1);
+        assert_eq!((edited.large_communities().count(), edited.ext_communities().next()), (1, Some(target)));
         assert_eq!(edited.only_to_customer(), Some(Asn(65030)));
         let behind = edit(&edits, &set, false);
         assert_eq!(Canonical(&behind).as_path().to_string(), "65020");

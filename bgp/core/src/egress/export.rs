@@ -14,11 +14,12 @@ use std::num::NonZeroU8;
 
 use bgp_wire::attr::{AttrFacts, AttrIter, Community, FactFlags, code};
 use bgp_wire::{Asn, EncodeOptions, Family, FamilySet, NextHop, Role, RouterId};
+use smallvec::SmallVec;
 
 use super::adj_out::Origin;
 use super::as_path::{self, PathRules};
 use crate::command::NextHopMode;
-use crate::policy::{Edits, Learned};
+use crate::policy::{Edits, Learned, NextHopEdit, PeerType};
 use crate::session::role::{self, Egress};
 
 /// Everything the export of a route depends on beside the route and policy: the part of a session that counts.
@@ -112,23 +113,42 @@ impl Rules {
     pub(crate) fn mark(&self, edits: &mut Option<Edits>) {
         if self.graceful_shutdown {
             let edits = edits.get_or_insert_default();
-            if !edits.communities.contains(&Community::GRACEFUL_SHUTDOWN) {
-                edits.communities.push(Community::GRACEFUL_SHUTDOWN);
-            }
+            // What is there is not written twice.
+            edits.communities.add(Community::GRACEFUL_SHUTDOWN, std::iter::empty());
             // Without effect on external peers, which are told no LOCAL_PREF.
             edits.local_pref = Some(0);
         }
     }
 
+    /// What stands in front of the AS path of whatever is told, whatever policy says.
+    pub(crate) fn front(&self) -> SmallVec<[Asn; 8]> {
+        if self.external { as_path::front(&[], self.local_asn, self.path.as_ref()) } else { SmallVec::new() }
+    }
+
+    /// The type of the session.
+    pub(crate) const fn peer_type(&self) -> PeerType {
+        if self.external { PeerType::External } else { PeerType::Internal }
+    }
+
     /// The next hop that is told; `None` where there is none of the right family, so that the route cannot be told.
-    /// `own` says that policy wants our own address.
-    pub(crate) fn next_hop(&self, learned: Learned, own: bool, current: Option<NextHop>) -> Option<NextHop> {
+    /// `edit` is what policy wants.
+    pub(crate) fn next_hop(
+        &self,
+        learned: Learned,
+        edit: Option<NextHopEdit>,
+        current: Option<NextHop>,
+    ) -> Option<NextHop> {
         let keeps = match self.next_hop {
             NextHopMode::Default => !self.external || learned == Learned::Local || self.family.is_labelled(),
             NextHopMode::SelfAddress => false,
             NextHopMode::Keep => true,
         };
-        let told = if keeps && !own { current.or(self.own) } else { self.own };
+        let told = match edit {
+            Some(NextHopEdit::To(next_hop)) => Some(next_hop),
+            Some(NextHopEdit::Own) => self.own,
+            None if keeps => current.or(self.own),
+            None => self.own,
+        };
         told.filter(|next_hop| match (self.family, next_hop) {
             (Family::Ipv4Unicast | Family::Ipv4Vpn, NextHop::V4(_))
             | (Family::Ipv6Unicast | Family::Ipv6Vpn, NextHop::V6 { .. })

@@ -30,7 +30,7 @@ use super::quota::Quota;
 use super::ring::Ring;
 use super::summaries::Summaries;
 use super::walk::Had;
-use crate::command::Policy;
+use crate::command::Chain;
 use crate::peer_key::{PeerIx, PeerKey};
 use crate::rib::{CursorId, DestId};
 
@@ -39,8 +39,8 @@ use crate::rib::{CursorId, DestId};
 pub(crate) struct GroupKey {
     /// The rules of the session.
     pub(crate) rules: Rules,
-    /// The policy, by name: its text may change while the group stands.
-    pub(crate) policy: Policy,
+    /// The policies, by name: their texts may change while the group stands.
+    pub(crate) policy: Chain,
     /// Set for a peer that is told something of its own: originations name it or have its address as their next hop, its
     /// policy asks who it is, or there is a limit on what it is told.
     pub(crate) alone: Option<PeerKey>,
@@ -333,6 +333,16 @@ impl Group {
         self.told
     }
 
+    /// The policies are these now. Where they treat all paths as before nothing follows from it.
+    pub(crate) fn adopt(&mut self, filter: Filter) {
+        if self.filter == filter {
+            // Names and labels may be others.
+            self.filter = filter;
+        } else {
+            self.refilter(filter);
+        }
+    }
+
     /// The policy reads differently now: what is announced differently because of it is announced again or withdrawn,
     /// and nothing else is said (RFC 4271 section 9.1.3).
     pub(crate) fn refilter(&mut self, filter: Filter) {
@@ -412,7 +422,7 @@ impl Group {
         cx: &Cx<'_, K>,
     ) -> SmallVec<[(Option<PathId>, Told, Form); 1]> {
         let judge = |id, told: Told| {
-            let form = cx.judge(&self.filter, &self.key, cx.table.key(dest), told)?;
+            let form = cx.judge(&self.filter, &self.key, cx.table.key(dest), told).ok()?;
             (told.origin.peer() != Some(member)).then_some((id, told, form))
         };
         match self.key.rules.paths {

@@ -1,20 +1,30 @@
-//! Running a program over a path.
+//! Running a chain of policies over a path.
 //!
 //! The result says what is to change; nothing is copied or changed here. A path that is accepted without edits keeps
 //! its attribute number, so the usual case costs nothing but the tests.
 
+use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::net::IpAddr;
+use std::sync::Arc;
 
-use bgp_wire::attr::{Community, LargeCommunity};
-use bgp_wire::{Asn, Nlri};
-use smallvec::SmallVec;
+use bgp_wire::attr::SegmentKind;
+use bgp_wire::{Asn, NextHop, Nlri};
 
-use super::program::{Act, Cond, Default, Flow, Learned, Program};
+use super::definition::{Default, Direction, Learned, Match, Otherwise, PeerType, PolicyName};
+use super::edits::{Edits, NextHopEdit};
+use super::program::{Cond, Pipeline, Program, Then};
+use super::sets::NumberSet;
 use crate::rib::AttrSet;
 
-/// What a program sees.
+/// Names of the interfaces that lead to next hops, where the embedder has told them.
+pub type Interfaces = BTreeMap<IpAddr, Arc<str>>;
+
+/// What a policy sees.
 #[derive(Copy, Clone, Debug)]
 pub struct Route<'a> {
+    /// Which way it goes.
+    pub direction: Direction,
     /// The prefix.
     pub nlri: Nlri,
     /// The attributes: as received on import, as selected on export.
@@ -23,114 +33,219 @@ pub struct Route<'a> {
     pub learned: Learned,
     /// The neighbour of the session: on import the one that sent the path, on export the one to be told.
     pub neighbor: IpAddr,
+    /// The type of that session.
+    pub peer_type: PeerType,
+    /// What will be put in front of the AS path whatever policy says: on export to an external neighbour our AS number.
+    pub front: &'a [Asn],
+    /// The interfaces of next hops.
+    pub interfaces: Option<&'a Interfaces>,
 }
 
-/// What a program says of a path.
+/// What a chain of policies says of a path.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "made and taken apart at once; a box would be an allocation each time"
+)]
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Verdict<'p> {
     /// The path passes with these edits.
-    Accept(Edits, Decider),
+    Accept(Edits, Decider<'p>),
     /// It does not.
-    Reject(Decider),
+    Reject(Decider<'p>),
 }
 
-/// What decided about a path.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Decider {
-    /// A statement, counted from 1.
-    Statement(usize),
-    /// The default of the policy.
-    Default,
+/// What decided about a path: a statement of a policy, the default of a policy, or what happens to what no policy
+/// decides.
+#[derive(Copy, Clone, Debug)]
+pub struct Decider<'p> {
+    program: Option<&'p Program>,
+    statement: Option<usize>,
 }
 
-/// What a program changes of a path. Empty edits leave the attribute set as it is.
-#[derive(Clone, Debug, PartialEq, Eq, std::default::Default)]
-pub struct Edits {
-    /// The new MULTI_EXIT_DISC.
-    pub med: Option<u32>,
-    /// The new LOCAL_PREF.
-    pub local_pref: Option<u32>,
-    /// On export: this speaker is the next hop.
-    pub next_hop_self: bool,
-    /// What goes in front of the AS_PATH, in the order of the acts: the last one ends up leftmost.
-    pub prepend: SmallVec<[(Asn, u8); 1]>,
-    /// Communities to add that were not there.
-    pub communities: SmallVec<[Community; 4]>,
-    /// Large communities to add that were not there.
-    pub large_communities: SmallVec<[LargeCommunity; 2]>,
-    /// On import: the AS number that ONLY_TO_CUSTOMER gets (RFC 9234). No act of a policy sets it.
-    pub only_to_customer: Option<Asn>,
+impl PartialEq for Decider<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.policy() == other.policy() && self.statement == other.statement
+    }
 }
 
-impl Edits {
-    /// Whether there is nothing to change.
+impl Eq for Decider<'_> {}
+
+impl<'p> Decider<'p> {
+    /// No policy.
+    pub(crate) const NONE: Self = Self { program: None, statement: None };
+
+    /// The policy, unless none decided.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
+    pub fn policy(self) -> Option<&'p PolicyName> {
+        self.program.map(Program::name)
     }
 
-    fn act(&mut self, act: Act, attrs: &AttrSet) {
-        match act {
-            Act::SetMed(med) => self.med = Some(med),
-            Act::SetLocalPref(local_pref) => self.local_pref = Some(local_pref),
-            Act::NextHopSelf => self.next_hop_self = true,
-            Act::Prepend(asn, times) => self.prepend.push((asn, times)),
-            Act::AddCommunity(community) => {
-                if !self.carries(attrs, community) {
-                    self.communities.push(community);
-                }
-            }
-            Act::AddLargeCommunity(community) => {
-                if !self.carries_large(attrs, community) {
-                    self.large_communities.push(community);
-                }
-            }
+    /// Which of its statements, counted from 1; absent where its default decided.
+    #[must_use]
+    pub const fn statement(self) -> Option<usize> {
+        self.statement
+    }
+
+    /// The statement's label.
+    #[must_use]
+    pub fn label(self) -> Option<&'p str> {
+        self.program?.stmts.get(self.statement? - 1)?.label.as_deref()
+    }
+}
+
+/// Runs a chain of policies over a path. Statements see what earlier ones changed.
+#[must_use]
+pub fn eval<'p>(pipeline: &'p Pipeline, route: &Route<'_>) -> Verdict<'p> {
+    let mut edits = Edits::default();
+    for program in &pipeline.programs {
+        match run(program, route, &mut edits, &mut |_, _| {}) {
+            Some((true, decider)) => return Verdict::Accept(edits, decider),
+            Some((false, decider)) => return Verdict::Reject(decider),
+            None => {}
         }
     }
-
-    /// Whether the path carries the community, as edited so far.
-    fn carries(&self, attrs: &AttrSet, community: Community) -> bool {
-        self.communities.contains(&community) || attrs.view().communities().any(|own| own == community)
-    }
-
-    fn carries_large(&self, attrs: &AttrSet, community: LargeCommunity) -> bool {
-        self.large_communities.contains(&community)
-            || attrs.view().large_communities().any(|own| own == community)
+    match pipeline.otherwise {
+        Otherwise::Accept => Verdict::Accept(edits, Decider::NONE),
+        Otherwise::Reject => Verdict::Reject(Decider::NONE),
     }
 }
 
-/// Runs `program` over a path. Statements see what earlier ones changed.
-#[must_use]
-pub fn eval(program: &Program, route: &Route<'_>) -> Verdict {
-    let mut edits = Edits::default();
+/// Runs one policy; `None` where it does not decide. `passed` is told of each statement that the path matched.
+fn run<'p>(
+    program: &'p Program,
+    route: &Route<'_>,
+    edits: &mut Edits,
+    passed: &mut dyn FnMut(&'p Program, usize),
+) -> Option<(bool, Decider<'p>)> {
+    let by = |statement| Decider { program: Some(program), statement };
     for (at, stmt) in program.stmts.iter().enumerate() {
-        if !stmt.when.iter().all(|cond| holds(cond, route, &edits)) {
+        if !stmt.when.iter().all(|cond| holds(cond, route, edits)) {
             continue;
         }
-        for act in &stmt.apply {
-            edits.act(*act, route.attrs);
+        passed(program, at);
+        for change in &stmt.apply {
+            edits.make(change, route.attrs, route.direction);
         }
-        match stmt.then {
-            Flow::Accept => return Verdict::Accept(edits, Decider::Statement(at + 1)),
-            Flow::Reject => return Verdict::Reject(Decider::Statement(at + 1)),
-            Flow::Next => {}
+        match &stmt.then {
+            Then::Accept => return Some((true, by(Some(at + 1)))),
+            Then::Reject => return Some((false, by(Some(at + 1)))),
+            Then::Next => {}
+            Then::Call(called) => {
+                if let Some(decided) = run(called, route, edits, passed) {
+                    return Some(decided);
+                }
+            }
         }
     }
     match program.default {
-        Default::Accept => Verdict::Accept(edits, Decider::Default),
-        Default::Reject => Verdict::Reject(Decider::Default),
+        Default::Accept => Some((true, by(None))),
+        Default::Reject => Some((false, by(None))),
+        Default::Next => None,
     }
 }
 
-fn holds(cond: &Cond, route: &Route<'_>, edits: &Edits) -> bool {
+pub(super) fn holds(cond: &Cond, route: &Route<'_>, edits: &Edits) -> bool {
+    let attrs = route.attrs;
     match cond {
         Cond::Prefix(set) => set.contains(&route.nlri),
+        Cond::Rd(rd) => route.nlri.rd() == Some(*rd),
         Cond::Neighbor(set) => set.contains(route.neighbor),
-        Cond::Community(community) => edits.carries(route.attrs, *community),
-        Cond::LargeCommunity(community) => edits.carries_large(route.attrs, *community),
         Cond::Learned(learned) => route.learned == *learned,
+        Cond::PeerType(peer_type) => route.peer_type == *peer_type,
+        Cond::Family(families) => families.contains(route.nlri.family()),
+        Cond::Community(wanted) => carries(edits.communities.numbers(attrs.view().communities()), *wanted),
+        Cond::LargeCommunity(wanted) => {
+            carries(edits.large_communities.numbers(attrs.view().large_communities()), *wanted)
+        }
+        Cond::ExtCommunity(wanted) => {
+            carries(edits.ext_communities.numbers(attrs.view().ext_communities()), *wanted)
+        }
+        Cond::Communities(how, set) => {
+            matches(*how, set, edits.communities.numbers(attrs.view().communities()))
+        }
+        Cond::LargeCommunities(how, set) => {
+            matches(*how, set, edits.large_communities.numbers(attrs.view().large_communities()))
+        }
+        Cond::ExtCommunities(how, set) => {
+            matches(*how, set, edits.ext_communities.numbers(attrs.view().ext_communities()))
+        }
+        Cond::Interface(glob) => {
+            let interface = |hop: NextHop| route.interfaces?.get(&hop.address());
+            next_hop(route, edits).and_then(interface).is_some_and(|name| glob.matches(name))
+        }
+        Cond::NextHop(nets) => {
+            next_hop(route, edits).is_some_and(|hop| nets.iter().any(|net| net.contains(&hop.address())))
+        }
+        Cond::Origin(origin) => edits.origin.unwrap_or(attrs.facts().origin) == *origin,
+        Cond::AsPathLength(lengths) => {
+            let in_front = edits.prepended() + route.front.len() as u32;
+            lengths.contains(&u32::from(attrs.facts().as_path_len).saturating_add(in_front))
+        }
+        Cond::AsPath(patterns) => {
+            let text = path_text(route, edits);
+            patterns.iter().any(|pattern| pattern.matches(&text))
+        }
+        Cond::AsPathPrefix(wanted) => path_begins(route, edits, wanted),
+        Cond::LocalPref(wanted) => {
+            edits.local_pref.or(attrs.facts().local_pref).is_some_and(|own| wanted.contains(&own))
+        }
+        Cond::Med(wanted) => {
+            let own = attrs.facts().med;
+            edits.med.map_or(own, |edit| edit.of(own)).is_some_and(|own| wanted.contains(&own))
+        }
         Cond::Not(inner) => !holds(inner, route, edits),
+        Cond::Any(inner) => inner.iter().any(|cond| holds(cond, route, edits)),
+        Cond::All(inner) => inner.iter().all(|cond| holds(cond, route, edits)),
     }
+}
+
+fn carries(mut numbers: impl Iterator<Item = u128>, wanted: u128) -> bool {
+    numbers.any(|own| own == wanted)
+}
+
+fn matches(how: Match, set: &NumberSet, mut numbers: impl Iterator<Item = u128> + Clone) -> bool {
+    match how {
+        Match::Any => numbers.any(|number| set.contains(number)),
+        Match::All => set.is_covered_by(numbers),
+    }
+}
+
+/// The next hop as it stands; `None` where it is ourselves.
+fn next_hop(route: &Route<'_>, edits: &Edits) -> Option<NextHop> {
+    match edits.next_hop {
+        None => route.attrs.next_hop(),
+        Some(NextHopEdit::Own) => None,
+        Some(NextHopEdit::To(next_hop)) => Some(next_hop),
+    }
+}
+
+/// What stands in front of the attribute's own path.
+fn front<'a>(route: &Route<'a>, edits: &'a Edits) -> impl Iterator<Item = Asn> + 'a {
+    let prepended = edits.prepend.iter().rev();
+    prepended
+        .flat_map(|(asn, times)| std::iter::repeat_n(*asn, (*times).into()))
+        .chain(route.front.iter().copied())
+}
+
+fn path_text(route: &Route<'_>, edits: &Edits) -> String {
+    let mut text = String::with_capacity(64);
+    let path = route.attrs.view().as_path();
+    for (at, asn) in front(route, edits).enumerate() {
+        let blank = if at > 0 { " " } else { "" };
+        let _ = write!(text, "{blank}{asn}");
+    }
+    if !path.is_empty() {
+        let blank = if text.is_empty() { "" } else { " " };
+        let _ = write!(text, "{blank}{path}");
+    }
+    text
+}
+
+fn path_begins(route: &Route<'_>, edits: &Edits, wanted: &[Asn]) -> bool {
+    let path = route.attrs.view().as_path();
+    let own = path.segments().take_while(|segment| segment.kind == SegmentKind::Sequence);
+    let mut whole = front(route, edits).chain(own.flat_map(|segment| segment.asns()));
+    wanted.iter().all(|asn| whole.next() == Some(*asn))
 }
 
 #[cfg(test)]

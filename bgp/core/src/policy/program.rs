@@ -1,129 +1,235 @@
-//! The instruction set of compiled policies. Everything a program can test or do is in this file.
+//! Compiled policies, and chains of them. Everything a program can test or do is in this file.
 //!
 //! Programs can be compared: when a policy is declared again, or a set it names changes, routes need to be evaluated
-//! again only if the program is another one.
+//! again only if the program is another one. Names and labels are for people and don't count.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use bgp_wire::Asn;
-use bgp_wire::attr::{Community, LargeCommunity};
+use bgp_wire::attr::{Community, ExtCommunity, LargeCommunity, Origin};
+use bgp_wire::{Asn, FamilySet, NextHop, RouteDistinguisher};
+use ipnet::IpNet;
 
-use super::sets::{NeighborSet, PrefixSet};
+use super::definition::{Default, Learned, Match, Otherwise, PeerType, PolicyName};
+use super::pattern::{AsPathPattern, Glob};
+use super::sets::{NeighborSet, NumberSet, PrefixSet};
 
-/// A compiled policy: statements in order, and what happens to a path that none of them decides.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A compiled policy.
+#[derive(Clone, Debug)]
 pub struct Program {
-    /// The statements.
-    pub stmts: Box<[Stmt]>,
-    /// For a path that reaches the end.
-    pub default: Default,
+    pub(super) name: PolicyName,
+    pub(super) stmts: Box<[Stmt]>,
+    pub(super) default: Default,
+    /// What it and those that it calls look at.
+    pub(super) asks: Asks,
+    /// How many statements a path may meet on its way through.
+    pub(super) steps: usize,
+    /// How many policies are inside one another.
+    pub(super) depth: usize,
 }
 
+impl PartialEq for Program {
+    fn eq(&self, other: &Self) -> bool {
+        self.stmts == other.stmts && self.default == other.default
+    }
+}
+
+impl Eq for Program {}
+
 /// One statement.
+#[derive(Clone, Debug)]
+pub(super) struct Stmt {
+    pub(super) label: Option<Arc<str>>,
+    pub(super) when: Box<[Cond]>,
+    pub(super) apply: Box<[Change]>,
+    pub(super) then: Then,
+}
+
+impl PartialEq for Stmt {
+    fn eq(&self, other: &Self) -> bool {
+        self.when == other.when && self.apply == other.apply && self.then == other.then
+    }
+}
+
+impl Eq for Stmt {}
+
+/// Where a path that matched a statement goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stmt {
-    /// All of these must hold; without any, every path matches.
-    pub when: Box<[Cond]>,
-    /// Done to a path that matches, in order.
-    pub apply: Box<[Act]>,
-    /// Where a path that matches goes then.
-    pub then: Flow,
+pub(super) enum Then {
+    Accept,
+    Reject,
+    Next,
+    Call(Arc<Program>),
 }
 
 /// A test of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Cond {
-    /// The prefix is in the set.
+pub(super) enum Cond {
     Prefix(Arc<PrefixSet>),
-    /// The neighbour of the session on which the policy runs is in the set.
+    Rd(RouteDistinguisher),
     Neighbor(Arc<NeighborSet>),
-    /// The path carries this community.
-    Community(Community),
-    /// The path carries this large community.
-    LargeCommunity(LargeCommunity),
-    /// The path came from there.
     Learned(Learned),
-    /// The other condition does not hold. Never holds another `Not`.
+    PeerType(PeerType),
+    Family(FamilySet),
+    Community(u128),
+    LargeCommunity(u128),
+    ExtCommunity(u128),
+    Communities(Match, Arc<NumberSet>),
+    LargeCommunities(Match, Arc<NumberSet>),
+    ExtCommunities(Match, Arc<NumberSet>),
+    Interface(Glob),
+    NextHop(Box<[IpNet]>),
+    Origin(Origin),
+    AsPathLength(RangeInclusive<u32>),
+    AsPath(Arc<[AsPathPattern]>),
+    AsPathPrefix(Box<[Asn]>),
+    LocalPref(RangeInclusive<u32>),
+    Med(RangeInclusive<u32>),
+    /// Never holds another `Not`.
     Not(Box<Self>),
+    Any(Box<[Self]>),
+    All(Box<[Self]>),
 }
 
-/// A change of a path. The last of several changes of one attribute counts; prepending and adding accumulate.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Act {
-    /// Sets MULTI_EXIT_DISC.
-    SetMed(u32),
-    /// Sets LOCAL_PREF.
-    SetLocalPref(u32),
-    /// On export, makes this speaker the next hop. Without effect on import.
+/// A change of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    LocalPref(u32),
+    Med(u32),
+    AddMed(i64),
+    RemoveMed,
+    Origin(Origin),
     NextHopSelf,
-    /// Puts an AS number in front of the AS_PATH, this many times.
+    NextHop(NextHop),
     Prepend(Asn, u8),
-    /// Adds a community if it is not there.
-    AddCommunity(Community),
-    /// Adds a large community if it is not there.
-    AddLargeCommunity(LargeCommunity),
+    Add(Community),
+    AddLarge(LargeCommunity),
+    AddExt(ExtCommunity),
+    Remove(Arc<NumberSet>),
+    RemoveLarge(Arc<NumberSet>),
+    RemoveExt(Arc<NumberSet>),
+    Replace(Box<[Community]>),
+    ReplaceLarge(Box<[LargeCommunity]>),
+    ReplaceExt(Box<[ExtCommunity]>),
 }
 
-/// Where a path that matched a statement goes.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Flow {
-    /// It is accepted; no later statement sees it.
-    Accept,
-    /// It is rejected.
-    Reject,
-    /// On to the next statement.
-    Next,
+/// What a verdict may depend on beside the attributes and where the path came from.
+#[derive(Copy, Clone, Debug, std::default::Default, PartialEq, Eq)]
+pub(super) struct Asks {
+    /// The prefix, or the distinguisher before it.
+    pub(super) prefix: bool,
+    pub(super) neighbor: bool,
+    pub(super) interface: bool,
 }
 
-/// What happens to a path that no statement decides.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Default {
-    /// It is accepted.
-    Accept,
-    /// It is rejected.
-    Reject,
+impl Asks {
+    pub(super) const fn or(self, other: Self) -> Self {
+        Self {
+            prefix: self.prefix || other.prefix,
+            neighbor: self.neighbor || other.neighbor,
+            interface: self.interface || other.interface,
+        }
+    }
 }
 
-/// Where a path came from.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Learned {
-    /// This speaker originates it.
-    Local,
-    /// From an external neighbour.
-    External,
-    /// From an internal neighbour.
-    Internal,
+impl Cond {
+    pub(super) fn asks(&self) -> Asks {
+        let nothing = Asks::default();
+        match self {
+            Self::Prefix(_) | Self::Rd(_) => Asks { prefix: true, ..nothing },
+            Self::Neighbor(_) => Asks { neighbor: true, ..nothing },
+            Self::Interface(_) => Asks { interface: true, ..nothing },
+            Self::Not(inner) => inner.asks(),
+            Self::Any(inner) | Self::All(inner) => inner.iter().map(Self::asks).fold(nothing, Asks::or),
+            Self::Learned(_)
+            | Self::PeerType(_)
+            | Self::Family(_)
+            | Self::Community(_)
+            | Self::LargeCommunity(_)
+            | Self::ExtCommunity(_)
+            | Self::Communities(..)
+            | Self::LargeCommunities(..)
+            | Self::ExtCommunities(..)
+            | Self::NextHop(_)
+            | Self::Origin(_)
+            | Self::AsPathLength(_)
+            | Self::AsPath(_)
+            | Self::AsPathPrefix(_)
+            | Self::LocalPref(_)
+            | Self::Med(_) => nothing,
+        }
+    }
+}
+
+impl Stmt {
+    pub(super) fn asks(&self) -> Asks {
+        let own = self.when.iter().map(Cond::asks).fold(Asks::default(), Asks::or);
+        match &self.then {
+            Then::Call(program) => own.or(program.asks),
+            Then::Accept | Then::Reject | Then::Next => own,
+        }
+    }
 }
 
 impl Program {
-    /// A program of the default alone.
+    /// One without statements, which decides nothing.
+    pub(super) fn empty(name: PolicyName) -> Self {
+        let stmts = Box::new([]);
+        Self { name, stmts, default: Default::Next, asks: Asks::default(), steps: 0, depth: 1 }
+    }
+
+    /// The policy's name.
     #[must_use]
-    pub fn constant(default: Default) -> Self {
-        Self { stmts: Box::new([]), default }
+    pub const fn name(&self) -> &PolicyName {
+        &self.name
+    }
+
+    /// Whether the verdict may differ between neighbours.
+    #[must_use]
+    pub const fn depends_on_neighbor(&self) -> bool {
+        self.asks.neighbor
+    }
+}
+
+/// A compiled chain of policies, and what happens to a path that none of them decides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pipeline {
+    pub(super) programs: Box<[Arc<Program>]>,
+    pub(super) otherwise: Otherwise,
+    asks: Asks,
+}
+
+impl Pipeline {
+    /// These policies, in this order.
+    #[must_use]
+    pub fn new(programs: impl IntoIterator<Item = Arc<Program>>, otherwise: Otherwise) -> Self {
+        let programs: Box<[Arc<Program>]> = programs.into_iter().collect();
+        let asks = programs.iter().map(|program| program.asks).fold(Asks::default(), Asks::or);
+        Self { programs, otherwise, asks }
+    }
+
+    /// The policies.
+    #[must_use]
+    pub fn programs(&self) -> &[Arc<Program>] {
+        &self.programs
     }
 
     /// Whether the verdict may differ between prefixes with the same attributes. If not, it is the same for all
     /// prefixes of an UPDATE.
     #[must_use]
-    pub fn depends_on_prefix(&self) -> bool {
-        self.tests(|cond| matches!(cond, Cond::Prefix(_)))
+    pub const fn depends_on_prefix(&self) -> bool {
+        self.asks.prefix
     }
 
     /// Whether the verdict may differ between neighbours. If so, neighbours cannot share what it gives.
     #[must_use]
-    pub fn depends_on_neighbor(&self) -> bool {
-        self.tests(|cond| matches!(cond, Cond::Neighbor(_)))
+    pub const fn depends_on_neighbor(&self) -> bool {
+        self.asks.neighbor
     }
 
-    fn tests(&self, what: impl Fn(&Cond) -> bool) -> bool {
-        let inner = |cond: &Cond| match cond {
-            Cond::Not(cond) => what(cond),
-            Cond::Prefix(_)
-            | Cond::Neighbor(_)
-            | Cond::Community(_)
-            | Cond::LargeCommunity(_)
-            | Cond::Learned(_) => what(cond),
-        };
-        self.stmts.iter().flat_map(|stmt| &stmt.when).any(inner)
+    /// Whether the verdict may change with what the embedder tells of next hops.
+    #[must_use]
+    pub const fn depends_on_interface(&self) -> bool {
+        self.asks.interface
     }
 }

@@ -1,6 +1,7 @@
 //! Defined sets: what policies name.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -11,6 +12,7 @@ use ipnet::IpNet;
 use smallvec::SmallVec;
 
 use super::definition::SetName;
+use super::pattern::{AsPathPattern, CommunityPattern, ExtCommunityPattern, LargeCommunityPattern};
 use crate::rib::trie::{Bits, Trie};
 
 /// All prefixes inside `net` whose length is between `min` and `max`. As text: `10.0.0.0/8`, `10.0.0.0/8 le 24`,
@@ -190,54 +192,196 @@ impl NeighborSet {
     }
 }
 
-/// The defined sets of one speaker.
-#[derive(Clone, Debug, Default)]
-pub struct Sets {
-    prefixes: BTreeMap<SetName, Arc<PrefixSet>>,
-    neighbors: BTreeMap<SetName, Arc<NeighborSet>>,
+/// Numbers, some by pattern: a set of communities of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NumberSet {
+    /// In order.
+    exact: Box<[u128]>,
+    /// Value and mask.
+    patterns: Box<[(u128, u128)]>,
 }
 
-impl Sets {
-    /// Defines a prefix set. True if it is another one than before.
-    pub fn put_prefixes(&mut self, name: SetName, set: PrefixSet) -> bool {
-        put(&mut self.prefixes, name, set)
+impl NumberSet {
+    pub(super) fn new(members: impl IntoIterator<Item = (u128, u128)>) -> Self {
+        let members: BTreeSet<_> = members.into_iter().collect();
+        let (exact, patterns): (Vec<_>, Vec<_>) =
+            members.into_iter().partition(|(_, mask)| *mask == u128::MAX);
+        Self { exact: exact.into_iter().map(|(value, _)| value).collect(), patterns: patterns.into() }
     }
 
-    /// Removes a prefix set; says whether there was one.
-    pub fn delete_prefixes(&mut self, name: &SetName) -> bool {
-        self.prefixes.remove(name).is_some()
+    /// Whether a member stands for this.
+    pub(crate) fn contains(&self, number: u128) -> bool {
+        let exact = match &*self.exact {
+            few if few.len() <= 8 => few.contains(&number),
+            many => many.binary_search(&number).is_ok(),
+        };
+        exact || self.patterns.iter().any(|(value, mask)| number & mask == *value)
+    }
+
+    /// Whether each member stands for one of these.
+    pub(crate) fn is_covered_by(&self, mut numbers: impl Iterator<Item = u128> + Clone) -> bool {
+        self.exact.iter().all(|value| numbers.clone().any(|number| number == *value))
+            && self.patterns.iter().all(|(value, mask)| numbers.any(|number| number & mask == *value))
+    }
+}
+
+/// The kinds of defined sets. Each has names of its own.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SetKind {
+    /// Of prefixes.
+    Prefixes,
+    /// Of neighbours.
+    Neighbors,
+    /// Of communities.
+    Communities,
+    /// Of large communities.
+    LargeCommunities,
+    /// Of extended communities.
+    ExtCommunities,
+    /// Of AS paths.
+    AsPaths,
+}
+
+impl fmt::Display for SetKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Prefixes => "prefix set",
+            Self::Neighbors => "neighbor set",
+            Self::Communities => "community set",
+            Self::LargeCommunities => "large community set",
+            Self::ExtCommunities => "extended community set",
+            Self::AsPaths => "AS path set",
+        })
+    }
+}
+
+/// A defined set as declared: its kind and its members.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SetDef {
+    /// All prefixes in any of these ranges.
+    Prefixes(Vec<PrefixRange>),
+    /// The neighbours with these addresses.
+    Neighbors(Vec<IpAddr>),
+    /// What any of these stands for.
+    Communities(Vec<CommunityPattern>),
+    /// What any of these stands for.
+    LargeCommunities(Vec<LargeCommunityPattern>),
+    /// What any of these stands for.
+    ExtCommunities(Vec<ExtCommunityPattern>),
+    /// What any of these matches.
+    AsPaths(Vec<AsPathPattern>),
+}
+
+impl SetDef {
+    /// Its kind.
+    #[must_use]
+    pub const fn kind(&self) -> SetKind {
+        match self {
+            Self::Prefixes(_) => SetKind::Prefixes,
+            Self::Neighbors(_) => SetKind::Neighbors,
+            Self::Communities(_) => SetKind::Communities,
+            Self::LargeCommunities(_) => SetKind::LargeCommunities,
+            Self::ExtCommunities(_) => SetKind::ExtCommunities,
+            Self::AsPaths(_) => SetKind::AsPaths,
+        }
+    }
+}
+
+/// A defined set, ready to be asked. Cheap to clone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Set {
+    Prefixes(Arc<PrefixSet>),
+    Neighbors(Arc<NeighborSet>),
+    Numbers(Arc<NumberSet>),
+    AsPaths(Arc<[AsPathPattern]>),
+}
+
+impl From<&SetDef> for Set {
+    fn from(def: &SetDef) -> Self {
+        match def {
+            SetDef::Prefixes(ranges) => Self::Prefixes(Arc::new(PrefixSet::new(ranges.iter().copied()))),
+            SetDef::Neighbors(all) => Self::Neighbors(Arc::new(NeighborSet::new(all.iter().copied()))),
+            SetDef::Communities(all) => Self::numbers(all.iter().map(CommunityPattern::bits)),
+            SetDef::LargeCommunities(all) => Self::numbers(all.iter().map(LargeCommunityPattern::bits)),
+            SetDef::ExtCommunities(all) => Self::numbers(all.iter().map(ExtCommunityPattern::bits)),
+            SetDef::AsPaths(all) => {
+                let mut all = all.clone();
+                all.sort_unstable();
+                all.dedup();
+                Self::AsPaths(all.into())
+            }
+        }
+    }
+}
+
+impl Set {
+    fn numbers(members: impl Iterator<Item = (u128, u128)>) -> Self {
+        Self::Numbers(Arc::new(NumberSet::new(members)))
+    }
+}
+
+/// The defined sets of one speaker, by kind and name.
+#[derive(Clone, Debug, Default)]
+pub struct Sets(BTreeMap<(SetKind, SetName), Set>);
+
+impl Sets {
+    /// Defines a set. True if it is another one than before.
+    pub fn put(&mut self, name: SetName, def: &SetDef) -> bool {
+        let set = Set::from(def);
+        match self.0.entry((def.kind(), name)) {
+            Entry::Occupied(known) if *known.get() == set => false,
+            Entry::Occupied(mut known) => {
+                known.insert(set);
+                true
+            }
+            Entry::Vacant(new) => {
+                new.insert(set);
+                true
+            }
+        }
+    }
+
+    /// Removes a set; says whether there was one.
+    pub fn delete(&mut self, kind: SetKind, name: &SetName) -> bool {
+        self.0.remove(&(kind, name.clone())).is_some()
     }
 
     /// The prefix set of this name.
     #[must_use]
     pub fn prefixes(&self, name: &SetName) -> Option<&Arc<PrefixSet>> {
-        self.prefixes.get(name)
-    }
-
-    /// Defines a neighbour set. True if it is another one than before.
-    pub fn put_neighbors(&mut self, name: SetName, set: NeighborSet) -> bool {
-        put(&mut self.neighbors, name, set)
-    }
-
-    /// Removes a neighbour set; says whether there was one.
-    pub fn delete_neighbors(&mut self, name: &SetName) -> bool {
-        self.neighbors.remove(name).is_some()
+        match self.find(SetKind::Prefixes, name)? {
+            Set::Prefixes(set) => Some(set),
+            Set::Neighbors(_) | Set::Numbers(_) | Set::AsPaths(_) => None,
+        }
     }
 
     /// The neighbour set of this name.
     #[must_use]
     pub fn neighbors(&self, name: &SetName) -> Option<&Arc<NeighborSet>> {
-        self.neighbors.get(name)
-    }
-}
-
-fn put<S: PartialEq>(sets: &mut BTreeMap<SetName, Arc<S>>, name: SetName, set: S) -> bool {
-    match sets.get(&name) {
-        Some(known) if **known == set => false,
-        Some(_) | None => {
-            sets.insert(name, Arc::new(set));
-            true
+        match self.find(SetKind::Neighbors, name)? {
+            Set::Neighbors(set) => Some(set),
+            Set::Prefixes(_) | Set::Numbers(_) | Set::AsPaths(_) => None,
         }
+    }
+
+    /// The set of communities of a kind with this name.
+    pub(super) fn numbers(&self, kind: SetKind, name: &SetName) -> Option<&Arc<NumberSet>> {
+        match self.find(kind, name)? {
+            Set::Numbers(set) => Some(set),
+            Set::Prefixes(_) | Set::Neighbors(_) | Set::AsPaths(_) => None,
+        }
+    }
+
+    /// The set of AS paths of this name.
+    pub(super) fn as_paths(&self, name: &SetName) -> Option<&Arc<[AsPathPattern]>> {
+        match self.find(SetKind::AsPaths, name)? {
+            Set::AsPaths(set) => Some(set),
+            Set::Prefixes(_) | Set::Neighbors(_) | Set::Numbers(_) => None,
+        }
+    }
+
+    fn find(&self, kind: SetKind, name: &SetName) -> Option<&Set> {
+        self.0.get(&(kind, name.clone()))
     }
 }
 
@@ -296,14 +440,17 @@ mod tests {
     #[test]
     fn putting_the_same_set_again_changes_nothing() {
         let mut sets = Sets::default();
-        let set = PrefixSet::new([range("10.0.0.0/8")]);
-        assert!(sets.put_prefixes("a".into(), set.clone()));
-        assert!(!sets.put_prefixes("a".into(), set));
-        assert!(sets.put_prefixes("a".into(), PrefixSet::default()));
-        assert!(sets.delete_prefixes(&"a".into()) && !sets.delete_prefixes(&"a".into()));
-        let mapped = NeighborSet::new(["::ffff:192.0.2.1".parse().unwrap()]);
-        assert!(mapped.contains("192.0.2.1".parse().unwrap()));
-        assert!(sets.put_neighbors("a".into(), mapped) && sets.delete_neighbors(&"a".into()));
+        let set = |ranges: &[&str]| SetDef::Prefixes(ranges.iter().map(|text| range(text)).collect());
+        assert!(sets.put("a".into(), &set(&["10.0.0.0/8", "11.0.0.0/8"])));
+        assert!(!sets.put("a".into(), &set(&["11.0.0.0/8", "10.0.0.0/8"])));
+        assert!(sets.put("a".into(), &set(&[])));
+        // Names are those of a kind.
+        let mapped = SetDef::Neighbors(vec!["::ffff:192.0.2.1".parse().unwrap()]);
+        assert!(sets.put("a".into(), &mapped));
+        assert!(sets.neighbors(&"a".into()).unwrap().contains("192.0.2.1".parse().unwrap()));
+        let delete = |sets: &mut Sets| sets.delete(SetKind::Prefixes, &"a".into());
+        assert!(delete(&mut sets) && !delete(&mut sets));
+        assert!(sets.prefixes(&"a".into()).is_none() && sets.neighbors(&"a".into()).is_some());
     }
 
     fn net() -> impl Strategy<Value = IpNet> {

@@ -1,6 +1,8 @@
 //! What the embedder may ask: each command checks everything first, then changes what it must and nothing else.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use bgp_wire::attr::tunnel_encap::CandidatePathError;
 use bgp_wire::attr::{Builder, Canonical, Community, LargeCommunity, Origin};
@@ -9,15 +11,15 @@ use ipnet::IpNet;
 
 use super::Output;
 use super::neighbour::Neighbour;
-use super::policies::Members;
 use super::ribs::for_rib;
 use super::state::{Speaker, for_family};
 use crate::command::{
-    Aggregate, Applied, Audience, Command, Contradiction, Origination, PeerConfig, Policy, Refusal,
+    Aggregate, Applied, Audience, Chain, Command, Contradiction, Origination, PeerConfig, Refusal,
 };
+use crate::egress::Filter;
 use crate::outbox::Outbox;
 use crate::peer_key::{PeerIx, PeerKey};
-use crate::policy::PolicyName;
+use crate::policy::{Changed, Direction, PolicyName};
 use crate::rib::DecisionSettings;
 use crate::session::{self, Peer, PeerSettings, Reconfigured, SettingsError, StopReason};
 use crate::time::Instant;
@@ -49,26 +51,27 @@ impl Speaker {
                 let nlri = Nlri::from(prefix);
                 Ok(applied_if(for_family!(self, nlri.family(), rib => rib.delete_aggregate(prefix))))
             }
-            Command::PutPrefixSet(name, ranges) => Ok(self.put_set(&name, Members::Prefixes(ranges))),
-            Command::DeletePrefixSet(name) => self.policies.delete_prefix_set(&name).map(applied_if),
-            Command::PutNeighborSet(name, addresses) => {
-                Ok(self.put_set(&name, Members::Neighbors(addresses)))
+            Command::PutSet(name, def) => {
+                let changed = self.policies.put_set(&name, &def);
+                changed.map(|changed| self.policies_changed(&changed))
             }
-            Command::DeleteNeighborSet(name) => self.policies.delete_neighbor_set(&name).map(applied_if),
-            Command::PutPolicy(name, def) => match self.policies.put(name.clone(), def) {
-                Ok(None) => Ok(Applied::Unchanged),
-                Ok(Some(changed)) => {
-                    if changed {
-                        self.policy_changed(&name);
-                    }
-                    Ok(Applied::Applied)
-                }
-                Err(refusal) => Err(refusal),
-            },
+            Command::DeleteSet(kind, name) => self.policies.delete_set(kind, &name).map(applied_if),
+            Command::PutPolicy(name, def) => {
+                let changed = self.policies.put(&name, def);
+                changed.map(|changed| self.policies_changed(&changed))
+            }
             Command::DeletePolicy(name) => self.delete_policy(&name),
+            Command::PutGlobalPolicies(direction, policies) => {
+                let changed = self.policies.put_global(direction, policies);
+                if changed == Ok(true) {
+                    self.refresh_filters(&|_| true);
+                }
+                changed.map(applied_if)
+            }
             Command::PutNextHop(address, state) => {
                 let generation = self.shared.attrs.next_hops().generation();
                 let known = self.shared.attrs.next_hops().state(address) == Some(&state);
+                self.interface_told(address, state.interface.as_ref());
                 if self.shared.attrs.next_hops_mut().put(address, state) {
                     self.compare_next_hops(generation);
                 }
@@ -77,6 +80,7 @@ impl Speaker {
             Command::DeleteNextHop(address) => {
                 let generation = self.shared.attrs.next_hops().generation();
                 let known = self.shared.attrs.next_hops().state(address).is_some();
+                self.interface_told(address, None);
                 if self.shared.attrs.next_hops_mut().delete(address) {
                     self.compare_next_hops(generation);
                 }
@@ -159,7 +163,7 @@ impl Speaker {
         settings: PeerSettings,
         out: &mut Outbox<Output>,
     ) -> Applied {
-        let import = self.policies.filter(&config.import);
+        let import = self.policies.filter(Direction::Import, &config.import);
         let Some(neighbour) = self.peer_mut(peer) else { return Applied::Unchanged };
         let old = std::mem::replace(&mut neighbour.config, config);
         let new = &neighbour.config;
@@ -229,7 +233,7 @@ impl Speaker {
         {
             session.restarted(started + graceful.longest());
         }
-        let import = self.policies.filter(&config.import);
+        let import = self.policies.filter(Direction::Import, &config.import);
         let at = self.peers.iter().position(Option::is_none).unwrap_or(self.peers.len());
         if at == self.peers.len() {
             self.peers.push(None);
@@ -478,55 +482,74 @@ fn own_attributes(origination: &Origination) -> Result<Vec<u8>, CandidatePathErr
 
 /// Sets, policies, next hops.
 impl Speaker {
-    fn put_set(&mut self, name: &crate::policy::SetName, members: Members) -> Applied {
-        let Some(policies) = self.policies.put_set(name, members) else { return Applied::Unchanged };
-        for policy in policies {
-            self.policy_changed(&policy);
-        }
-        Applied::Applied
-    }
-
     fn delete_policy(&mut self, name: &PolicyName) -> Result<Applied, Refusal> {
-        let uses = |policy: &Policy| matches!(policy, Policy::Named(used) if used == name);
+        let uses = |config: &PeerConfig| config.import.names(name) || config.export.names(name);
         for (key, peer) in &self.by_key {
-            let config = self.peer(*peer).map(|neighbour| &neighbour.config);
-            if config.is_some_and(|config| uses(&config.import) || uses(&config.export)) {
+            if self.peer(*peer).is_some_and(|neighbour| uses(&neighbour.config)) {
                 return Err(Refusal::PolicyInUse { policy: name.clone(), peer: *key });
             }
         }
-        let range = self.ranges.iter().find(|(_, range)| {
-            let config = &range.range.config;
-            uses(&config.import) || uses(&config.export)
-        });
-        if let Some((prefix, _)) = range {
+        if let Some((prefix, _)) = self.ranges.iter().find(|(_, range)| uses(&range.range.config)) {
             return Err(Refusal::PolicyInUseByRange { policy: name.clone(), prefix: *prefix });
         }
-        Ok(applied_if(self.policies.delete(name)))
+        self.policies.delete(name).map(applied_if)
     }
 
-    /// A policy reads differently now: routes that it concerns are looked at again, and nothing else.
-    fn policy_changed(&mut self, name: &PolicyName) {
-        let policy = Policy::Named(name.clone());
-        let filter = self.policies.filter(&policy);
+    /// Policies read differently now, or may: routes that they concern are looked at again, and nothing else.
+    fn policies_changed(&mut self, changed: &Changed) -> Applied {
+        match changed {
+            Changed::Nothing => Applied::Unchanged,
+            Changed::Policies(names) => {
+                self.refresh_filters(&|policies| names.iter().any(|name| policies.contains(&name)));
+                Applied::Applied
+            }
+        }
+    }
+
+    /// A next hop is behind this interface. Who looks at interfaces looks at its routes again.
+    fn interface_told(&mut self, next_hop: IpAddr, interface: Option<&Arc<str>>) {
+        if self.policies.put_interface(next_hop, interface) && self.policies.ask_interfaces() {
+            self.refresh_filters(&|_| true);
+        }
+    }
+
+    /// Makes the filters anew in whose chains there are policies of which `concerned` is true. Where one treats some path
+    /// otherwise than before, it runs again over what it has run over.
+    fn refresh_filters(&mut self, concerned: &dyn Fn(&[&PolicyName]) -> bool) {
+        let mut known: BTreeMap<(Direction, Chain), Option<Filter>> = BTreeMap::new();
+        let policies = &self.policies;
+        let mut fresh = |direction: Direction, chain: &Chain| {
+            let filter = || {
+                let all: Vec<_> = policies.global(direction).iter().chain(&chain.policies).collect();
+                concerned(&all).then(|| policies.filter(direction, chain))
+            };
+            known.entry((direction, chain.clone())).or_insert_with(filter).clone()
+        };
+        let (mut imports, mut exports) = (Vec::new(), Vec::new());
+        for (at, neighbour) in self.peers.iter_mut().enumerate() {
+            let Some(neighbour) = neighbour else { continue };
+            if let Some(filter) = fresh(Direction::Import, &neighbour.config.import) {
+                if filter != neighbour.import {
+                    imports.push(PeerIx(at as u32));
+                }
+                neighbour.import = filter;
+            }
+            if fresh(Direction::Export, &neighbour.config.export).is_some() {
+                exports.push(PeerIx(at as u32));
+            }
+        }
         for family in Family::ALL {
-            let filter = self.export_filter(&policy, family);
+            let deferred = self.deferred.contains(family);
             for_family!(self, family, rib => {
-                for group in rib.groups_mut().filter(|group| group.key().policy == policy) {
-                    group.refilter(filter.clone());
+                for group in rib.groups_mut() {
+                    if let Some(filter) = fresh(Direction::Export, &group.key().policy) {
+                        group.adopt(if deferred { Filter::OwnOnly(Box::new(filter)) } else { filter });
+                    }
                 }
             });
         }
-        for peer in self.keys() {
-            let Some(neighbour) = self.peer_mut(peer) else { continue };
-            let (imports, exports) = (neighbour.config.import == policy, neighbour.config.export == policy);
-            if imports {
-                neighbour.import = filter.clone();
-                self.begin_reimport(peer);
-            }
-            if exports {
-                self.regroup(peer);
-            }
-        }
+        imports.into_iter().for_each(|peer| self.begin_reimport(peer));
+        exports.into_iter().for_each(|peer| self.regroup(peer));
     }
 
     pub(super) fn begin_reimport(&mut self, peer: PeerIx) {

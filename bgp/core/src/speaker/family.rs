@@ -11,9 +11,11 @@ use super::aggregates::Aggregates;
 use super::neighbour::FamilyState;
 use super::state::Shared;
 use crate::command::Origination;
-use crate::egress::{AdjOut, Cx, ExportKey, Filter, Form, Group, GroupKey, Moved, Next, Scratch, Told, edit};
+use crate::egress::{
+    AdjOut, Cx, ExportKey, Filter, Form, Group, GroupKey, Moved, Next, Scratch, Told, edit, edited_next_hop,
+};
 use crate::peer_key::PeerIx;
-use crate::policy::{Edits, Learned, Route};
+use crate::policy::{Direction, Edits, Learned, PeerType, Route};
 use crate::rib::sr_policy::names_its_headends;
 use crate::rib::{
     Accepted, AttrId, Context, DestId, Offer, Outcome, Path, PathRejected, Review, SourceId, Sources, Table,
@@ -506,7 +508,7 @@ impl Verdicts {
             match arrival.import {
                 Filter::Accept if plain => verdicts.all = Some(Ok(pre)),
                 Filter::Reject => verdicts.all = Some(Err(PathRejected::ImportPolicy)),
-                Filter::Accept | Filter::Program { .. } | Filter::OwnOnly(_) => {}
+                Filter::Accept | Filter::Policies { .. } | Filter::OwnOnly(_) => {}
             }
         }
         verdicts
@@ -549,13 +551,24 @@ impl Verdicts {
     ) -> Result<AttrId, PathRejected> {
         let set = shared.attrs.set(self.pre);
         let learned = if arrival.external { Learned::External } else { Learned::Internal };
-        let route = Route { nlri: prefix.into(), attrs: set, learned, neighbor: arrival.neighbor };
-        let Some(edits) = arrival.import.run(&route) else { return Err(PathRejected::ImportPolicy) };
+        let route = Route {
+            direction: Direction::Import,
+            nlri: prefix.into(),
+            attrs: set,
+            learned,
+            neighbor: arrival.neighbor,
+            peer_type: if arrival.external { PeerType::External } else { PeerType::Internal },
+            front: &[],
+            interfaces: None,
+        };
+        let Ok(edits) = arrival.import.run(&route) else { return Err(PathRejected::ImportPolicy) };
         let mut edits = edits.unwrap_or_default();
         if self.last_resort {
             edits.local_pref = Some(0);
         }
-        edits.communities.extend(self.marks.iter().copied());
+        for mark in &self.marks {
+            edits.communities.add(*mark, std::iter::empty());
+        }
         edits.only_to_customer = self.only_to_customer;
         if let Some(asn) = self.moved_from {
             edits.prepend.insert(0, (asn, 1));
@@ -566,7 +579,8 @@ impl Verdicts {
         if let Some((_, made)) = self.made.iter().find(|(known, _)| *known == edits) {
             return Ok(*made);
         }
-        let (octets, next_hop, label) = (edit(&edits, set, true), set.next_hop(), set.label());
+        let octets = edit(&edits, set, true);
+        let (next_hop, label) = (edited_next_hop(&edits, set), set.label());
         let made = shared.attrs.intern_labelled(&octets, next_hop, label, || Canonical(&octets).facts());
         self.made.push((edits, made));
         Ok(made)

@@ -1,26 +1,24 @@
-//! Named sets and policies, compiled.
+//! Named sets and policies, compiled, and what is made of them for a neighbour or an update group.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::command::{Policy, Refusal};
+use crate::command::{Chain, Refusal};
 use crate::egress::Filter;
 use crate::policy::{
-    NeighborSet, PolicyDef, PolicyName, PrefixRange, PrefixSet, Program, SetName, Sets, compile,
+    Changed, Direction, Interfaces, Library, Otherwise, PolicyDef, PolicyName, SetDef, SetKind, SetName,
 };
-
-/// What a set holds.
-pub(super) enum Members {
-    Prefixes(Vec<PrefixRange>),
-    Neighbors(Vec<IpAddr>),
-}
 
 /// Sets and policies of one speaker.
 #[derive(Default)]
 pub(super) struct Policies {
-    sets: Sets,
-    policies: BTreeMap<PolicyName, (PolicyDef, Arc<Program>)>,
+    library: Library,
+    /// Those that run before each neighbour's own.
+    import: Vec<PolicyName>,
+    export: Vec<PolicyName>,
+    /// Names of the interfaces that lead to next hops. A filter that looks at them has those of its time, so that a filter
+    /// with others is another one.
+    interfaces: Arc<Interfaces>,
 }
 
 impl Policies {
@@ -29,99 +27,107 @@ impl Policies {
         Self::default()
     }
 
-    /// The filter of a policy. A peer is never configured with a policy that does not exist; if it was, nothing would
-    /// pass.
-    pub(super) fn filter(&self, policy: &Policy) -> Filter {
-        match policy {
-            Policy::Accept => Filter::Accept,
-            Policy::Reject => Filter::Reject,
-            Policy::Named(name) => match self.policies.get(name) {
-                Some((_, program)) => Filter::new(Arc::clone(program)),
-                None => Filter::Reject,
-            },
+    /// The filter that a chain is. No peer is configured with a policy that does not exist; if one was, nothing would pass.
+    pub(super) fn filter(&self, direction: Direction, chain: &Chain) -> Filter {
+        let global = self.global(direction);
+        if global.is_empty() && chain.policies.is_empty() {
+            return match chain.default {
+                Otherwise::Accept => Filter::Accept,
+                Otherwise::Reject => Filter::Reject,
+            };
         }
-    }
-
-    /// Refuses a policy that does not exist.
-    pub(super) fn check(&self, policy: &Policy) -> Result<(), Refusal> {
-        match policy {
-            Policy::Named(name) if !self.policies.contains_key(name) => {
-                Err(Refusal::NoSuchPolicy(name.clone()))
+        match self.library.pipeline(global.iter().chain(&chain.policies), chain.default) {
+            Ok(pipeline) => {
+                let interfaces = pipeline.depends_on_interface().then(|| Arc::clone(&self.interfaces));
+                Filter::Policies { pipeline: Arc::new(pipeline), interfaces }
             }
-            Policy::Accept | Policy::Reject | Policy::Named(_) => Ok(()),
+            Err(_) => Filter::Reject,
         }
     }
 
-    /// Whether a policy's verdict depends on the neighbour.
-    pub(super) fn asks_who(&self, policy: &Policy) -> bool {
-        match policy {
-            Policy::Accept | Policy::Reject => false,
-            Policy::Named(name) => {
-                self.policies.get(name).is_some_and(|(_, program)| program.depends_on_neighbor())
-            }
+    /// Those that run before each neighbour's own.
+    pub(super) fn global(&self, direction: Direction) -> &[PolicyName] {
+        match direction {
+            Direction::Import => &self.import,
+            Direction::Export => &self.export,
         }
     }
 
-    /// Declares a policy. `None` if it is the same as before; otherwise whether its program is another one.
-    pub(super) fn put(&mut self, name: PolicyName, def: PolicyDef) -> Result<Option<bool>, Refusal> {
-        let known = self.policies.get(&name);
-        if known.is_some_and(|(known, _)| *known == def) {
-            return Ok(None);
-        }
-        let program = compile(&name, &def, &self.sets).map_err(Refusal::Policy)?;
-        let changed = known.is_none_or(|(_, known)| **known != program);
-        self.policies.insert(name, (def, Arc::new(program)));
-        Ok(Some(changed))
-    }
-
-    /// Removes a policy that nobody uses; says whether there was one.
-    pub(super) fn delete(&mut self, name: &PolicyName) -> bool {
-        self.policies.remove(name).is_some()
-    }
-
-    /// Defines a set. `None` if it is the same as before; otherwise the policies whose programs are others now.
-    pub(super) fn put_set(&mut self, name: &SetName, members: Members) -> Option<Vec<PolicyName>> {
-        let changed = match members {
-            Members::Prefixes(ranges) => self.sets.put_prefixes(name.clone(), PrefixSet::new(ranges)),
-            Members::Neighbors(addresses) => {
-                self.sets.put_neighbors(name.clone(), NeighborSet::new(addresses))
-            }
+    /// Other policies run before each neighbour's own. Says whether they are others.
+    pub(super) fn put_global(
+        &mut self,
+        direction: Direction,
+        policies: Vec<PolicyName>,
+    ) -> Result<bool, Refusal> {
+        self.check_names(&policies)?;
+        let place = match direction {
+            Direction::Import => &mut self.import,
+            Direction::Export => &mut self.export,
         };
-        if !changed {
-            return None;
-        }
-        let mut others = Vec::new();
-        for (policy, (def, program)) in &mut self.policies {
-            if !def.names_prefix_set(name) && !def.names_neighbor_set(name) {
-                continue;
-            }
-            // It compiled before, and no set has gone.
-            if let Ok(new) = compile(policy, def, &self.sets)
-                && new != **program
-            {
-                *program = Arc::new(new);
-                others.push(policy.clone());
-            }
-        }
-        Some(others)
+        Ok(std::mem::replace(place, policies.clone()) != policies)
     }
 
-    /// Removes a set; says whether there was one.
-    pub(super) fn delete_prefix_set(&mut self, name: &SetName) -> Result<bool, Refusal> {
-        self.refuse_used(name, PolicyDef::names_prefix_set)?;
-        Ok(self.sets.delete_prefixes(name))
+    /// Refuses policies that do not exist.
+    pub(super) fn check(&self, chain: &Chain) -> Result<(), Refusal> {
+        self.check_names(&chain.policies)
     }
 
-    /// Removes a set; says whether there was one.
-    pub(super) fn delete_neighbor_set(&mut self, name: &SetName) -> Result<bool, Refusal> {
-        self.refuse_used(name, PolicyDef::names_neighbor_set)?;
-        Ok(self.sets.delete_neighbors(name))
-    }
-
-    fn refuse_used(&self, set: &SetName, names: fn(&PolicyDef, &SetName) -> bool) -> Result<(), Refusal> {
-        match self.policies.iter().find(|(_, (def, _))| names(def, set)) {
-            Some((policy, _)) => Err(Refusal::SetInUse { set: set.clone(), policy: policy.clone() }),
+    fn check_names(&self, policies: &[PolicyName]) -> Result<(), Refusal> {
+        match policies.iter().find(|name| self.library.policy(name).is_none()) {
+            Some(missing) => Err(Refusal::NoSuchPolicy(missing.clone())),
             None => Ok(()),
         }
+    }
+
+    /// Whether a chain's verdict on export depends on the neighbour.
+    pub(super) fn asks_who(&self, chain: &Chain) -> bool {
+        let depends =
+            |name| self.library.policy(name).is_some_and(|(_, program)| program.depends_on_neighbor());
+        self.export.iter().chain(&chain.policies).any(depends)
+    }
+
+    /// Whether any policy looks at interfaces.
+    pub(super) fn ask_interfaces(&self) -> bool {
+        self.library.depends_on_interface()
+    }
+
+    /// Declares a policy.
+    pub(super) fn put(&mut self, name: &PolicyName, def: PolicyDef) -> Result<Changed, Refusal> {
+        self.library.put_policy(name, def).map_err(Refusal::Policy)
+    }
+
+    /// Removes a policy that no neighbour uses; says whether there was one.
+    pub(super) fn delete(&mut self, name: &PolicyName) -> Result<bool, Refusal> {
+        for direction in [Direction::Import, Direction::Export] {
+            if self.global(direction).contains(name) {
+                return Err(Refusal::PolicyInUseByAll { policy: name.clone(), direction });
+            }
+        }
+        let refused = |caller| Refusal::PolicyInUseByPolicy { policy: name.clone(), caller };
+        self.library.delete_policy(name).map_err(refused)
+    }
+
+    /// Defines a set.
+    pub(super) fn put_set(&mut self, name: &SetName, def: &SetDef) -> Result<Changed, Refusal> {
+        self.library.put_set(name, def).map_err(Refusal::Policy)
+    }
+
+    /// Removes a set; says whether there was one.
+    pub(super) fn delete_set(&mut self, kind: SetKind, name: &SetName) -> Result<bool, Refusal> {
+        let refused = |policy| Refusal::SetInUse { kind, set: name.clone(), policy };
+        self.library.delete_set(kind, name).map_err(refused)
+    }
+
+    /// A next hop is behind this interface now, or behind none that is known. Says whether it was not before.
+    pub(super) fn put_interface(&mut self, next_hop: IpAddr, interface: Option<&Arc<str>>) -> bool {
+        if self.interfaces.get(&next_hop) == interface {
+            return false;
+        }
+        let interfaces = Arc::make_mut(&mut self.interfaces);
+        match interface {
+            Some(name) => interfaces.insert(next_hop, Arc::clone(name)),
+            None => interfaces.remove(&next_hop),
+        };
+        true
     }
 }

@@ -17,9 +17,10 @@ use bgp_wire::{Family, FamilySet};
 
 use super::ribs::for_rib;
 use super::state::{Speaker, for_family};
-use crate::command::Policy;
+use crate::command::Chain;
 use crate::egress::Filter;
 use crate::peer_key::PeerIx;
+use crate::policy::Direction;
 use crate::session::Expired;
 use crate::time::Instant;
 
@@ -85,8 +86,8 @@ impl Speaker {
     }
 
     /// What passes on the way out under a policy, as things stand.
-    pub(super) fn export_filter(&self, policy: &Policy, family: Family) -> Filter {
-        let filter = self.policies.filter(policy);
+    pub(super) fn export_filter(&self, policy: &Chain, family: Family) -> Filter {
+        let filter = self.policies.filter(Direction::Export, policy);
         if self.deferred.contains(family) { Filter::OwnOnly(Box::new(filter)) } else { filter }
     }
 
@@ -139,7 +140,7 @@ impl Speaker {
         self.deferred.remove(family);
         for_family!(self, family, rib => {
             for group in rib.groups_mut() {
-                group.refilter(self.policies.filter(&group.key().policy));
+                group.refilter(self.policies.filter(Direction::Export, &group.key().policy));
             }
         });
     }

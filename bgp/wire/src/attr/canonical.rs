@@ -83,7 +83,7 @@ impl<'a> Canonical<'a> {
     }
 
     /// COMMUNITIES.
-    pub fn communities(self) -> impl ExactSizeIterator<Item = Community> + 'a {
+    pub fn communities(self) -> impl ExactSizeIterator<Item = Community> + Clone + 'a {
         self.value(code::COMMUNITIES)
             .as_chunks::<4>()
             .0
@@ -92,12 +92,12 @@ impl<'a> Canonical<'a> {
     }
 
     /// EXTENDED COMMUNITIES.
-    pub fn ext_communities(self) -> impl ExactSizeIterator<Item = ExtCommunity> + 'a {
+    pub fn ext_communities(self) -> impl ExactSizeIterator<Item = ExtCommunity> + Clone + 'a {
         self.value(code::EXT_COMMUNITIES).as_chunks::<8>().0.iter().map(|octets| ExtCommunity::from(*octets))
     }
 
     /// LARGE_COMMUNITY.
-    pub fn large_communities(self) -> impl ExactSizeIterator<Item = LargeCommunity> + 'a {
+    pub fn large_communities(self) -> impl ExactSizeIterator<Item = LargeCommunity> + Clone + 'a {
         self.value(code::LARGE_COMMUNITIES)
             .as_chunks::<12>()
             .0

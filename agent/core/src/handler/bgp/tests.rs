@@ -2,7 +2,7 @@
 
 #![allow(clippy::wildcard_enum_match_arm)]
 
-use bgp_core::policy::{PrefixSet, Route, Sets, Verdict, compile, eval};
+use bgp_core::policy::{Direction, Learned, Library, Otherwise, PeerType, Route, SetDef, Verdict, eval};
 use bgp_core::rib::{AttrId, AttrStore, NextHopSet};
 use bgp_core::{NextHop, Nlri};
 
@@ -30,12 +30,12 @@ fn passes(policy: &str, carries: bool, blocks: &[&str], pools: &[Pool], prefix: 
         fx.bgp.push(BgpEdit::Put(block_set(of, &blocks)));
         fx.bgp.push(BgpEdit::Put(host_set(of, &blocks)));
     }
-    let mut sets = Sets::default();
+    let mut library = Library::new();
     let mut found = None;
     for edit in fx.bgp {
         match edit {
             BgpEdit::Put(BgpObject::PrefixSet(name, members)) => {
-                sets.put_prefixes(name, PrefixSet::new(members));
+                library.put_set(&name, &SetDef::Prefixes(members)).unwrap();
             }
             BgpEdit::Put(BgpObject::Policy(name, definition)) if name == PolicyName::new(policy) => {
                 found = Some((name, definition));
@@ -45,16 +45,21 @@ fn passes(policy: &str, carries: bool, blocks: &[&str], pools: &[Pool], prefix: 
         }
     }
     let (name, definition) = found.unwrap();
-    let program = compile(&name, &definition, &sets).unwrap();
+    library.put_policy(&name, definition).unwrap();
+    let pipeline = library.pipeline([&name], Otherwise::Reject).unwrap();
     let mut store = AttrStore::new(1);
     let id = store.intern(&[], None, Default::default);
     let route = Route {
+        direction: Direction::Export,
         nlri: prefix.parse().unwrap(),
         attrs: store.set(id),
-        learned: bgp_core::policy::Learned::Local,
+        learned: Learned::Local,
         neighbor: "192.0.2.9".parse().unwrap(),
+        peer_type: PeerType::Internal,
+        front: &[],
+        interfaces: None,
     };
-    matches!(eval(&program, &route), Verdict::Accept(..))
+    matches!(eval(&pipeline, &route), Verdict::Accept(..))
 }
 
 fn pool(cidr: &str, forbids: bool) -> Pool {

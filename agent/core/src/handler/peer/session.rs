@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::num::{NonZeroU8, NonZeroU16};
 use std::time::Duration;
 
-use bgp_core::command::{LocalAsn, NextHopMode, PeerConfig, Policy};
+use bgp_core::command::{Chain, LocalAsn, NextHopMode, PeerConfig};
 use bgp_core::peer_key::PeerKey;
 use bgp_core::policy::PolicyName;
 use bgp_core::session::{AddPath, GracefulRestart, RemoteAsn, RestartTime};
@@ -259,7 +259,7 @@ fn claim(wanted: Wanted<'_>, cluster: &Cluster) -> Option<Claim> {
     config.local_address = wanted.local;
     config.multihop_ttl = external.then_some(MULTIHOP_TTL);
     config.ttl_security = NonZeroU8::new(spec.map_or(0, |spec| spec.ttl_security));
-    config.import = Policy::Accept;
+    config.import = Chain::ACCEPT;
     config.next_hop = match spec.map(|spec| spec.next_hop).unwrap_or_default() {
         NextHopChoice::SelfAddress => NextHopMode::SelfAddress,
         NextHopChoice::Keep => NextHopMode::Keep,
@@ -272,7 +272,7 @@ fn claim(wanted: Wanted<'_>, cluster: &Cluster) -> Option<Claim> {
         NextHopMode::Keep => false,
     };
     let export = if through { THROUGH_POLICY } else { EXPORT_POLICY };
-    config.export = Policy::Named(PolicyName::new(export));
+    config.export = Chain::named(PolicyName::new(export));
     config.next_hop_v4 = node.ipv4.map(|net| net.addr());
     config.next_hop_v6 = node.ipv6.map(|net| net.addr());
     config.description = wanted.description;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bgp_core::command::{LocalAsn, NextHopMode, PeerConfig, Policy};
+use bgp_core::command::{Chain, LocalAsn, NextHopMode, PeerConfig};
 use bgp_core::session::RemoteAsn;
 
 use super::*;
@@ -137,7 +137,7 @@ fn the_mesh_joins_nodes_by_family() {
     assert_eq!(v4_session.families, bgp_core::FamilySet::only(Family::Ipv4Unicast));
     assert_eq!(v4_session.local_address, Some("192.0.2.1".parse().unwrap()));
     assert_eq!(v4_session.remote_asn, RemoteAsn::Is(DEFAULT_ASN));
-    assert_eq!(v4_session.export, Policy::Named("calico-export".into()));
+    assert_eq!(v4_session.export, Chain::named("calico-export"));
     assert_eq!(v4_session.multihop_ttl, None);
     bench.node("a", v4("192.0.2.1/24"));
     assert_eq!(bench.keys(), ["192.0.2.2"], "we have no IPv6 address any more");

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use bgp_core::Asn;
-use bgp_core::command::{Origination, PeerConfig, Policy};
+use bgp_core::command::{Chain, Origination, PeerConfig};
 use bgp_core::peer_key::PeerKey;
 use bgp_core::policy::{Default as Otherwise, PolicyDef, PolicyName, SetName};
 use bgp_core::session::{GracefulRestart, RemoteAsn};
@@ -18,7 +18,7 @@ fn peer_key() -> PeerKey {
 
 fn peer(policy: &str) -> BgpEdit {
     let mut config = PeerConfig::new(RemoteAsn::Is(Asn(65001)));
-    config.export = Policy::Named(PolicyName::new(policy));
+    config.export = Chain::named(PolicyName::new(policy));
     BgpEdit::Put(BgpObject::Peer(peer_key(), Box::new(config), ObjectRef::new("BGPPeer", "tor")))
 }
 
@@ -52,15 +52,15 @@ impl Speaker {
                 self.policies.insert(name.clone(), definition.clone());
             }
             Command::DeletePolicy(policy) => {
-                let user = |config: &PeerConfig| config.export == Policy::Named(policy.clone());
+                let user = |config: &PeerConfig| config.export.names(policy);
                 if let Some((peer, _)) = self.peers.iter().find(|(_, config)| user(config)) {
                     return Err(Refusal::PolicyInUse { policy: policy.clone(), peer: *peer });
                 }
                 self.policies.remove(policy);
             }
             Command::PutPeer(key, config) => {
-                if let Policy::Named(policy) = &config.export
-                    && !self.policies.contains_key(policy)
+                if let Some(policy) =
+                    config.export.policies.iter().find(|name| !self.policies.contains_key(name))
                 {
                     return Err(Refusal::NoSuchPolicy(policy.clone()));
                 }
@@ -104,10 +104,7 @@ fn opened() -> SpeakerPlan {
 fn commands_leave_in_the_order_of_their_ranks_and_go_in_reverse() {
     let (mut plan, mut speaker) = (opened(), Speaker::default());
     plan.edit([peer("p"), origination(), policy("p"), set("s")].into_iter());
-    assert_eq!(
-        speaker.run(&mut plan),
-        ["PutPrefixSet", "PutPolicy", "PutOrigination", "LoadingDone", "PutPeer"]
-    );
+    assert_eq!(speaker.run(&mut plan), ["PutSet", "PutPolicy", "PutOrigination", "LoadingDone", "PutPeer"]);
     let gone = [
         BgpKey::PrefixSet(SetName::new("s")),
         BgpKey::Policy(PolicyName::new("p")),
@@ -115,10 +112,7 @@ fn commands_leave_in_the_order_of_their_ranks_and_go_in_reverse() {
         BgpKey::Origination("10.0.0.0/26".parse().unwrap()),
     ];
     plan.edit(gone.into_iter().map(BgpEdit::Delete));
-    assert_eq!(
-        speaker.run(&mut plan),
-        ["DeleteOrigination", "DeletePeer", "DeletePolicy", "DeletePrefixSet"]
-    );
+    assert_eq!(speaker.run(&mut plan), ["DeleteOrigination", "DeletePeer", "DeletePolicy", "DeleteSet"]);
     assert_eq!(plan.entries.len(), 1, "only the end of loading is remembered");
 }
 

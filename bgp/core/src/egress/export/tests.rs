@@ -1,6 +1,7 @@
 //! What changes on the way out, rule by rule.
 
 use super::*;
+use crate::policy::MedEdit;
 use std::net::Ipv6Addr;
 
 use bgp_wire::RouterId;
@@ -41,7 +42,7 @@ fn codes(octets: &[u8]) -> Vec<u8> {
 
 fn written(rules: &Rules, canonical: &[u8], learned: Learned, policy_med: bool) -> Vec<u8> {
     let mut out = Vec::new();
-    let next_hop = rules.next_hop(learned, false, Some(NextHop::V4(Ipv4Addr::new(198, 51, 100, 7))));
+    let next_hop = rules.next_hop(learned, None, Some(NextHop::V4(Ipv4Addr::new(198, 51, 100, 7))));
     let route = Outgoing { learned, policy_med, next_hop, reflected: None, prepends: &[] };
     rules.write(canonical, route, &mut out);
     assert!(codes(&out).is_sorted(), "codes ascend");
@@ -117,8 +118,12 @@ fn a_path_grows_by_a_segment_where_the_first_cannot_take_it() {
 #[test]
 fn the_next_hop_by_mode_source_and_family() {
     let (own, theirs) = (rules(EXTERNAL).own, Some(NextHop::V4(Ipv4Addr::new(198, 51, 100, 7))));
-    let hop = |mode, external, learned, own_wanted, current| {
-        Rules { next_hop: mode, ..rules(external) }.next_hop(learned, own_wanted, current)
+    let hop = |mode, external, learned, own_wanted: bool, current| {
+        Rules { next_hop: mode, ..rules(external) }.next_hop(
+            learned,
+            own_wanted.then_some(NextHopEdit::Own),
+            current,
+        )
     };
     use NextHopMode::{Default, Keep, SelfAddress};
     assert_eq!(hop(Default, true, Learned::External, false, theirs), own);
@@ -129,8 +134,8 @@ fn the_next_hop_by_mode_source_and_family() {
     assert_eq!(hop(SelfAddress, false, Learned::External, false, theirs), own);
     assert_eq!(hop(Keep, true, Learned::External, false, theirs), theirs);
     let v6 = Rules { family: Family::Ipv6Unicast, ..rules(true) };
-    assert_eq!(v6.next_hop(Learned::External, false, theirs), None, "an IPv4 address cannot carry IPv6");
-    assert_eq!(Rules { own: None, ..rules(true) }.next_hop(Learned::External, false, theirs), None);
+    assert_eq!(v6.next_hop(Learned::External, None, theirs), None, "an IPv4 address cannot carry IPv6");
+    assert_eq!(Rules { own: None, ..rules(true) }.next_hop(Learned::External, None, theirs), None);
 }
 
 #[test]
@@ -184,7 +189,7 @@ fn what_is_reflected() {
         let learned = Learned::Internal;
         let sender = || Some(RouterId(5));
         let reflected = reflector.reflected(learned, &Canonical(canonical).facts(), sender);
-        let next_hop = reflector.next_hop(learned, false, Some(next_hop));
+        let next_hop = reflector.next_hop(learned, None, Some(next_hop));
         let mut out = Vec::new();
         let route = Outgoing { learned, policy_med: false, next_hop, reflected, prepends: &[] };
         reflector.write(canonical, route, &mut out);
@@ -237,9 +242,9 @@ fn who_is_about_to_be_left_is_told_so_with_every_route() {
     };
     assert_eq!(mark(&rules(EXTERNAL), None), None);
     let leaving = Rules { graceful_shutdown: true, ..rules(EXTERNAL) };
-    let marked = mark(&leaving, Some(Edits { med: Some(1), ..Edits::default() })).unwrap();
-    assert_eq!((marked.med, marked.local_pref), (Some(1), Some(0)));
-    assert_eq!(marked.communities[..], [Community::GRACEFUL_SHUTDOWN]);
+    let marked = mark(&leaving, Some(Edits { med: Some(MedEdit::Set(1)), ..Edits::default() })).unwrap();
+    assert_eq!((marked.med, marked.local_pref), (Some(MedEdit::Set(1)), Some(0)));
+    assert_eq!(marked.communities.added[..], [Community::GRACEFUL_SHUTDOWN]);
     assert_eq!(mark(&leaving, Some(marked.clone())), Some(marked));
 }
 
@@ -247,10 +252,14 @@ fn who_is_about_to_be_left_is_told_so_with_every_route() {
 fn an_ipv6_next_hop_of_an_ipv4_prefix_only_where_it_was_agreed() {
     let theirs = Some(NextHop::V6 { global: Ipv6Addr::from(7), link_local: None });
     let keep = Rules { next_hop: NextHopMode::Keep, ..rules(EXTERNAL) };
-    assert_eq!(keep.next_hop(Learned::External, false, theirs), None);
+    assert_eq!(keep.next_hop(Learned::External, None, theirs), None);
     let extended = Rules { extended_next_hop: true, ..keep };
-    assert_eq!(extended.next_hop(Learned::External, false, theirs), theirs);
-    assert_eq!(extended.next_hop(Learned::External, true, theirs), extended.own, "an IPv4 one is as good");
+    assert_eq!(extended.next_hop(Learned::External, None, theirs), theirs);
+    assert_eq!(
+        extended.next_hop(Learned::External, Some(NextHopEdit::Own), theirs),
+        extended.own,
+        "an IPv4 one is as good"
+    );
     let mut out = Vec::new();
     let learned = Learned::External;
     let route = Outgoing { learned, policy_med: false, next_hop: theirs, reflected: None, prepends: &[] };

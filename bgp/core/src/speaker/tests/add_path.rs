@@ -1,7 +1,7 @@
 //! Several paths of a destination on one session (RFC 7911).
 
 use super::*;
-use crate::command::Policy;
+use crate::command::Chain;
 use crate::policy::{Act, Condition, Flow, PolicyDef, StatementDef};
 use crate::query::PathEntry;
 use crate::session::AddPath;
@@ -222,11 +222,15 @@ fn the_best_path_is_among_those_sent_though_med_is_no_order() {
     };
     assert_eq!(marks(&mut world), [1]);
     // Policy keeps it: of the others, by themselves, 0 is best.
-    let reject =
-        StatementDef { when: vec![Condition::Community(Community(1))], apply: vec![], then: Flow::Reject };
+    let reject = StatementDef {
+        label: None,
+        when: vec![Condition::Community(Community(1))],
+        apply: vec![],
+        then: Flow::Reject,
+    };
     let policy = PolicyDef { statements: vec![reject], default: crate::policy::Default::Accept };
     world.command(3, Command::PutPolicy("out".into(), policy));
-    let config = PeerConfig { export: Policy::Named("out".into()), ..with(&world, 4, sends(1)) };
+    let config = PeerConfig { export: Chain::named("out"), ..with(&world, 4, sends(1)) };
     world.command(3, Command::PutPeer(key(4), config));
     world.settle();
     assert_eq!(marks(&mut world), [0]);
@@ -244,6 +248,7 @@ fn an_edit_of_policy_is_told_path_by_path() {
     assert_eq!(agreed(&mut world, 4, 3).values().map(BTreeSet::len).sum::<usize>(), 60);
     let text = |mark: u32| PolicyDef {
         statements: vec![StatementDef {
+            label: None,
             when: vec![Condition::Community(Community(mark))],
             apply: vec![Act::Prepend(Asn(65099), 1)],
             then: Flow::Accept,
@@ -251,7 +256,7 @@ fn an_edit_of_policy_is_told_path_by_path() {
         default: crate::policy::Default::Accept,
     };
     world.command(3, Command::PutPolicy("out".into(), text(100)));
-    let config = PeerConfig { export: Policy::Named("out".into()), ..with(&world, 4, sends(3)) };
+    let config = PeerConfig { export: Chain::named("out"), ..with(&world, 4, sends(3)) };
     world.command(3, Command::PutPeer(key(4), config));
     world.settle();
     let edited = |world: &mut World| -> Vec<u32> {
@@ -400,7 +405,7 @@ fn what_happens_behind_the_best_path_is_told() {
     world.command(3, Command::DeleteNextHop(hop));
     assert_eq!(marks(&mut world), [1, 3].into());
     // Import policy lets it in no more, and again.
-    for (import, expected) in [(Policy::Reject, vec![1]), (Policy::Accept, vec![1, 3])] {
+    for (import, expected) in [(Chain::REJECT, vec![1]), (Chain::ACCEPT, vec![1, 3])] {
         let config = PeerConfig { import, passive: true, ..world.config(1) };
         world.command(3, Command::PutPeer(key(1), config));
         assert_eq!(marks(&mut world), expected.into_iter().collect());
@@ -560,13 +565,17 @@ fn happening() -> impl Strategy<Value = Happening> {
 }
 
 fn keep(mark: u32) -> PolicyDef {
-    let statement =
-        StatementDef { when: vec![Condition::Community(Community(mark))], apply: vec![], then: Flow::Reject };
+    let statement = StatementDef {
+        label: None,
+        when: vec![Condition::Community(Community(mark))],
+        apply: vec![],
+        then: Flow::Reject,
+    };
     PolicyDef { statements: vec![statement], default: crate::policy::Default::Accept }
 }
 
 fn listen(world: &mut World, listener: usize, most: u8) {
-    let config = PeerConfig { export: Policy::Named("out".into()), ..with(world, listener, sends(most)) };
+    let config = PeerConfig { export: Chain::named("out"), ..with(world, listener, sends(most)) };
     world.command(3, Command::PutPeer(key(listener), config));
 }
 

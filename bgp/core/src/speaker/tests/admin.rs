@@ -2,7 +2,7 @@
 
 use super::restart::secs;
 use super::*;
-use crate::command::{Clear, Policy, Refusal};
+use crate::command::{Chain, Clear, Refusal};
 use crate::policy::{Act, Flow, PolicyDef, PolicyName, StatementDef};
 use bgp_wire::attr::Community;
 
@@ -178,10 +178,11 @@ fn a_neighbour_that_is_to_be_left_is_the_last_resort_at_both_ends() {
 fn an_internal_neighbour_that_is_to_be_left_hears_local_pref_0() {
     let mut world = World::joined(&[65010, 65010], &[(0, 1)]);
     let name = PolicyName::new("high");
-    let statement = StatementDef { when: vec![], apply: vec![Act::SetLocalPref(500)], then: Flow::Accept };
+    let statement =
+        StatementDef { label: None, when: vec![], apply: vec![Act::SetLocalPref(500)], then: Flow::Accept };
     let def = PolicyDef { statements: vec![statement], default: crate::policy::Default::Accept };
     world.command(0, Command::PutPolicy(name.clone(), def));
-    let config = PeerConfig { export: Policy::Named(name), ..world.config(1) };
+    let config = PeerConfig { export: Chain::named(name), ..world.config(1) };
     world.command(0, Command::PutPeer(key(1), config));
     world.originate(0, nth(0), marked(1));
     world.settle();

@@ -1,8 +1,8 @@
 //! Commands: what they change, what they leave alone, what they refuse.
 
 use super::*;
-use crate::command::{Audience, Clear, LocalAsn, NextHopMode, PeerRange, Policy, Refusal};
-use crate::policy::{Act, Condition, Flow, Learned, PolicyDef, StatementDef};
+use crate::command::{Audience, Chain, Clear, LocalAsn, NextHopMode, PeerRange, Refusal};
+use crate::policy::{Act, Condition, Flow, Learned, PolicyDef, SetDef, SetKind, StatementDef};
 use crate::rib::NextHopState;
 use crate::session::SettingsError;
 use bgp_wire::attr::Community;
@@ -10,7 +10,7 @@ use bgp_wire::attr::Community;
 const V4: Family = Family::Ipv4Unicast;
 
 fn statement(when: Vec<Condition>, apply: Vec<Act>, then: Flow) -> StatementDef {
-    StatementDef { when, apply, then }
+    StatementDef { label: None, when, apply, then }
 }
 
 fn policy(statements: Vec<StatementDef>, accept: bool) -> PolicyDef {
@@ -42,16 +42,16 @@ fn saying_it_twice_changes_nothing() {
     assert_eq!(reconfigure(&mut world, 0, 1, |_| ()), Applied::Unchanged);
     let twice = [
         Command::PutOrigination(nth(1), marked(1)),
-        Command::PutPrefixSet("own".into(), vec!["10.0.0.0/8 le 32".parse().unwrap()]),
-        Command::PutNeighborSet("them".into(), vec![address(1)]),
+        Command::PutSet("own".into(), SetDef::Prefixes(vec!["10.0.0.0/8 le 32".parse().unwrap()])),
+        Command::PutSet("them".into(), SetDef::Neighbors(vec![address(1)])),
         Command::PutPolicy("p".into(), policy(vec![statement(in_set("own"), vec![], Flow::Accept)], false)),
         Command::PutNextHop(address(5), NextHopState::default()),
         Command::DisablePeer(key(1), "maintenance".into()),
         Command::EnablePeer(key(1)),
         Command::DeleteNextHop(address(5)),
         Command::DeletePolicy("p".into()),
-        Command::DeleteNeighborSet("them".into()),
-        Command::DeletePrefixSet("own".into()),
+        Command::DeleteSet(SetKind::Neighbors, "them".into()),
+        Command::DeleteSet(SetKind::Prefixes, "own".into()),
         Command::DeleteOrigination(nth(1)),
         Command::DeletePeer(key(1)),
     ];
@@ -92,7 +92,7 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
     assert!(matches!(refusal, Refusal::LocalAddress(_)));
     let refusal = put(&mut world, other, |config| config.next_hop_v4 = Some([0; 4].into()));
     assert!(matches!(refusal, Refusal::OwnNextHop(_)));
-    let refusal = put(&mut world, other, |config| config.export = Policy::Named("none".into()));
+    let refusal = put(&mut world, other, |config| config.export = Chain::named("none"));
     assert_eq!(refusal.to_string(), "no policy none");
     assert_eq!(world.nodes[0].speaker.peers(world.now).len(), 1);
 
@@ -106,7 +106,10 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
     assert_eq!(refused(Command::DisablePeer(key(1), "x".repeat(256))), Refusal::TextTooLong(256));
     let def = policy(vec![statement(in_set("none"), vec![], Flow::Accept)], false);
     let refusal = refused(Command::PutPolicy("p".into(), def));
-    assert_eq!(refusal.to_string(), "policy p, statement 1: no prefix set \"none\"");
+    assert_eq!(
+        refusal.to_string(),
+        "policy p, statement 1: no prefix set \"none\"; define it first, or correct the name"
+    );
     let identity = Command::PutIdentity { asn: Asn(0), router_id: RouterId(1) };
     assert_eq!(refused(identity), Refusal::Settings(SettingsError::ZeroAsn));
     assert!(world.best(0, V4).is_empty());
@@ -194,16 +197,16 @@ fn settings_that_contradict_each_other_are_refused_with_both_named() {
 #[test]
 fn what_is_in_use_stays() {
     let mut world = World::joined(&[65010, 65020], &[(0, 1)]);
-    world.command(0, Command::PutPrefixSet("own".into(), vec![]));
+    world.command(0, Command::PutSet("own".into(), SetDef::Prefixes(vec![])));
     put_policy(&mut world, 0, "p", policy(vec![statement(in_set("own"), vec![], Flow::Accept)], false));
-    let refusal = world.try_command(0, Command::DeletePrefixSet("own".into())).unwrap_err();
-    assert_eq!(refusal.to_string(), "set own is used by policy p");
-    reconfigure(&mut world, 0, 1, |config| config.import = Policy::Named("p".into()));
+    let refusal = world.try_command(0, Command::DeleteSet(SetKind::Prefixes, "own".into())).unwrap_err();
+    assert_eq!(refusal.to_string(), "prefix set own is used by policy p");
+    reconfigure(&mut world, 0, 1, |config| config.import = Chain::named("p"));
     let refusal = world.try_command(0, Command::DeletePolicy("p".into())).unwrap_err();
     assert_eq!(refusal.to_string(), "policy p is used by peer 192.0.2.2");
     reconfigure(&mut world, 0, 1, |_| ());
     assert_eq!(world.command(0, Command::DeletePolicy("p".into())), Applied::Applied);
-    assert_eq!(world.command(0, Command::DeletePrefixSet("own".into())), Applied::Applied);
+    assert_eq!(world.command(0, Command::DeleteSet(SetKind::Prefixes, "own".into())), Applied::Applied);
 }
 
 /// Case F19.
@@ -232,7 +235,7 @@ fn another_own_as_number_judges_loops_anew_where_the_session_stays() {
     let mut world = World::new(&[65010, 65020]);
     let prepend = statement(vec![], vec![Act::Prepend(Asn(65033), 1)], Flow::Accept);
     world.command(0, Command::PutPolicy("out".into(), policy(vec![prepend], false)));
-    let export = Policy::Named("out".into());
+    let export = Chain::named("out");
     let config = PeerConfig { export, remote_asn: RemoteAsn::Is(Asn(64999)), ..world.config(1) };
     world.command(0, Command::PutPeer(key(1), config));
     let config = PeerConfig { passive: true, local_asn: Some(LocalAsn::new(Asn(64999))), ..world.config(0) };
@@ -258,8 +261,8 @@ fn what_needs_no_reset_gets_none() {
         config.description = "top of rack".into();
         config.connect_retry = Duration::from_secs(30);
         config.next_hop = NextHopMode::Keep;
-        config.export = Policy::Reject;
-        config.import = Policy::Reject;
+        config.export = Chain::REJECT;
+        config.import = Chain::REJECT;
     });
     assert_eq!(done, Applied::Applied);
     world.settle();
@@ -272,10 +275,10 @@ fn what_needs_no_reset_gets_none() {
 #[test]
 fn an_export_policy_that_begins_to_reject_withdraws_and_says_nothing_else() {
     let mut world = World::joined(&[65010, 65020, 65030], &[(0, 1), (0, 2)]);
-    world.command(0, Command::PutPrefixSet("kept".into(), vec![]));
+    world.command(0, Command::PutSet("kept".into(), SetDef::Prefixes(vec![])));
     put_policy(&mut world, 0, "out", policy(vec![], true));
     for other in [1, 2] {
-        reconfigure(&mut world, 0, other, |config| config.export = Policy::Named("out".into()));
+        reconfigure(&mut world, 0, other, |config| config.export = Chain::named("out"));
     }
     for n in 0..200 {
         world.originate(0, nth(n), marked(n % 3));
@@ -286,7 +289,10 @@ fn an_export_policy_that_begins_to_reject_withdraws_and_says_nothing_else() {
     put_policy(&mut world, 0, "out", def);
     world.settle();
     assert_eq!(world.peer(0, 1).sent.update, before, "an empty set changes nothing");
-    world.command(0, Command::PutPrefixSet("kept".into(), vec!["10.0.0.0/20 le 24".parse().unwrap()]));
+    world.command(
+        0,
+        Command::PutSet("kept".into(), SetDef::Prefixes(vec!["10.0.0.0/20 le 24".parse().unwrap()])),
+    );
     world.settle();
     assert_eq!(world.peer(0, 1).sent.update, before + 1, "one withdrawal of 16 prefixes");
     for other in [1, 2] {
@@ -294,7 +300,7 @@ fn an_export_policy_that_begins_to_reject_withdraws_and_says_nothing_else() {
         assert_eq!(world.told(0, other, V4), world.heard(other, 0, V4));
         assert!(world.is_up(0, other));
     }
-    world.command(0, Command::PutPrefixSet("kept".into(), vec![]));
+    world.command(0, Command::PutSet("kept".into(), SetDef::Prefixes(vec![])));
     world.settle();
     assert_eq!(world.best(1, V4).len(), 200);
 }
@@ -310,7 +316,7 @@ fn an_export_policy_edits_and_a_change_of_the_edits_is_told() {
         policy(vec![statement(when, acts, Flow::Accept)], true)
     };
     put_policy(&mut world, 0, "out", with(7));
-    reconfigure(&mut world, 0, 1, |config| config.export = Policy::Named("out".into()));
+    reconfigure(&mut world, 0, 1, |config| config.export = Chain::named("out"));
     world.settle();
     let of = |world: &mut World| {
         let routes = world.routes(1, RouteTable::LocRib, V4);
@@ -330,11 +336,11 @@ fn an_export_policy_edits_and_a_change_of_the_edits_is_told() {
 #[test]
 fn an_export_policy_may_ask_who_is_told_and_where_a_route_is_from() {
     let mut world = World::joined(&[65010, 65020, 65030, 65040], &[(0, 1), (0, 2), (0, 3)]);
-    world.command(0, Command::PutNeighborSet("some".into(), vec![address(1)]));
+    world.command(0, Command::PutSet("some".into(), SetDef::Neighbors(vec![address(1)])));
     let when = vec![Condition::NeighborSet("some".into()), Condition::Learned(Learned::Local)];
     put_policy(&mut world, 0, "out", policy(vec![statement(when, vec![], Flow::Accept)], false));
     for other in [1, 2] {
-        reconfigure(&mut world, 0, other, |config| config.export = Policy::Named("out".into()));
+        reconfigure(&mut world, 0, other, |config| config.export = Chain::named("out"));
     }
     world.originate(0, nth(1), marked(1));
     world.originate(3, nth(2), marked(1));
@@ -342,7 +348,7 @@ fn an_export_policy_may_ask_who_is_told_and_where_a_route_is_from() {
     assert_eq!(prefixes(&mut world, 1), [nth(1)]);
     assert!(prefixes(&mut world, 2).is_empty());
     assert_eq!(prefixes(&mut world, 3), [nth(1), nth(2)]);
-    world.command(0, Command::PutNeighborSet("some".into(), vec![address(2)]));
+    world.command(0, Command::PutSet("some".into(), SetDef::Neighbors(vec![address(2)])));
     world.settle();
     assert!(prefixes(&mut world, 1).is_empty());
     assert_eq!(prefixes(&mut world, 2), [nth(1)]);
@@ -368,7 +374,7 @@ fn import_policy_filters_edits_and_can_change_without_asking_the_neighbour() {
         )
     };
     put_policy(&mut world, 1, "in", wide(99));
-    reconfigure(&mut world, 1, 0, |config| config.import = Policy::Named("in".into()));
+    reconfigure(&mut world, 1, 0, |config| config.import = Chain::named("in"));
     world.settle();
     let counts = |world: &World| {
         let status = world.peer(1, 0).families[0];
@@ -477,7 +483,7 @@ fn a_route_too_large_for_a_message_is_taken_back() {
     world.settle();
     assert_eq!(world.best(1, V4).len(), 2);
     reconfigure(&mut world, 0, 1, |config| {
-        (config.extended_messages, config.export) = (false, Policy::Named("more".into()));
+        (config.extended_messages, config.export) = (false, Chain::named("more"));
     });
     world.settle();
     assert_eq!(prefixes(&mut world, 1), [nth(1)], "1100 communities do not fit");

@@ -1,7 +1,7 @@
 //! Prefix limits, and repetitions without an end.
 
 use super::*;
-use crate::command::{Clear, Policy};
+use crate::command::{Chain, Clear};
 use crate::limit::{LimitAction, PrefixLimit};
 use crate::policy::{Act, Condition, Default, Flow, PolicyDef, StatementDef};
 use crate::query::{Idle, LimitStatus};
@@ -304,7 +304,7 @@ fn what_policy_rejects_counts_as_well() {
     world.settle();
     announce(&mut world, 0..15);
     let rejecting = PeerConfig {
-        import: Policy::Reject,
+        import: Chain::REJECT,
         ..config(&world, Some(PrefixLimit { limit: 10, action: LimitAction::Discard }))
     };
     world.command(1, Command::PutPeer(key(0), rejecting));
@@ -501,6 +501,7 @@ fn a_policy_that_changes_as_room_is_filled_changes_what_was_told_before() {
     let mut world = World::joined(&[65010, 65020, 65030], &[(0, 1), (2, 1)]);
     let prepending = |asn| PolicyDef {
         statements: vec![StatementDef {
+            label: None,
             when: vec![],
             apply: vec![Act::Prepend(Asn(asn), 1)],
             then: Flow::Accept,
@@ -508,7 +509,7 @@ fn a_policy_that_changes_as_room_is_filled_changes_what_was_told_before() {
         default: Default::Accept,
     };
     world.command(1, Command::PutPolicy("out".into(), prepending(65001)));
-    let export = Policy::Named("out".into());
+    let export = Chain::named("out");
     let config = PeerConfig { passive: true, export, max_prefixes_out: [(V4, 2)].into(), ..world.config(2) };
     world.command(1, Command::PutPeer(key(2), config));
     for n in 0..4 {
@@ -538,6 +539,7 @@ fn a_route_too_large_for_a_message_takes_no_place() {
         let mut world = World::joined(&[65010, 65020, 65030], &[(0, 1), (2, 1)]);
         let policy = PolicyDef {
             statements: vec![StatementDef {
+                label: None,
                 when: vec![Condition::Prefix(vec!["10.0.0.0/24".parse().unwrap()])],
                 apply: vec![Act::Prepend(Asn(9), 200)],
                 then: Flow::Accept,
@@ -547,7 +549,7 @@ fn a_route_too_large_for_a_message_takes_no_place() {
         world.command(1, Command::PutPolicy("out".into(), policy));
         let config = PeerConfig {
             passive: true,
-            export: Policy::Named("out".into()),
+            export: Chain::named("out"),
             extended_messages: false,
             max_prefixes_out: [(V4, 1)].into(),
             add_path: AddPath { receive: false, send: paths },

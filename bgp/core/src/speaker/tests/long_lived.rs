@@ -2,7 +2,7 @@
 
 use super::restart::{End, secs};
 use super::*;
-use crate::command::Policy;
+use crate::command::Chain;
 use crate::policy::{Act, Condition, Flow, PolicyDef, PolicyName, PrefixRange, StatementDef};
 use crate::rib::Rung;
 use crate::session::{LongLived, RestartTime, StaleTime};
@@ -141,10 +141,10 @@ fn any_other_route_is_better() {
     // 0 is preferred for its AS path: 2 prepends.
     let name = PolicyName::new("longer");
     let apply = vec![Act::Prepend(Asn(65030), 3)];
-    let statement = StatementDef { when: vec![], apply, then: Flow::Accept };
+    let statement = StatementDef { label: None, when: vec![], apply, then: Flow::Accept };
     let def = PolicyDef { statements: vec![statement], default: crate::policy::Default::Accept };
     world.command(2, Command::PutPolicy(name.clone(), def));
-    let export = Policy::Named(name);
+    let export = Chain::named(name);
     let config = PeerConfig { export, graceful_restart: Some(long()), ..world.config(1) };
     world.command(2, Command::PutPeer(key(1), config));
     world.originate(0, nth(0), marked(1));
@@ -193,10 +193,10 @@ fn who_does_not_want_it_is_not_kept() {
     let name = PolicyName::new("no-llgr");
     let when = vec![Condition::Prefix(vec![PrefixRange::exact("10.0.1.0/24".parse().unwrap())])];
     let apply = vec![Act::AddCommunity(bgp_wire::attr::Community(NO_LLGR))];
-    let statement = StatementDef { when, apply, then: Flow::Accept };
+    let statement = StatementDef { label: None, when, apply, then: Flow::Accept };
     let def = PolicyDef { statements: vec![statement], default: crate::policy::Default::Accept };
     world.command(1, Command::PutPolicy(name.clone(), def));
-    let import = Policy::Named(name);
+    let import = Chain::named(name);
     let config = PeerConfig { passive: true, import, graceful_restart: Some(long()), ..world.config(0) };
     world.command(1, Command::PutPeer(key(0), config));
     world.originate(0, nth(0), marked(NO_LLGR));
@@ -322,9 +322,9 @@ fn policy_runs_again_over_long_lived_routes() {
         world.command(1, Command::PutPeer(key(0), config));
         world.settle();
     };
-    put(&mut world, Policy::Reject);
+    put(&mut world, Chain::REJECT);
     assert_eq!((world.count(1, V4), world.count(2, V4)), (0, 0));
-    put(&mut world, Policy::Accept);
+    put(&mut world, Chain::ACCEPT);
     assert_eq!((world.marked_with(1, LLGR_STALE), world.marked_with(2, LLGR_STALE)), (300, 300));
     // And an operator who gives up on the neighbour.
     world.command(1, Command::DisablePeer(key(0), String::new()));

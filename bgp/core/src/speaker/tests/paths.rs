@@ -3,7 +3,7 @@
 //! set neighbours apart.
 
 use super::*;
-use crate::command::{Contradiction, LocalAsn, NextHopMode, Policy, Refusal, RemovePrivateAs};
+use crate::command::{Chain, Contradiction, LocalAsn, NextHopMode, Refusal, RemovePrivateAs};
 use crate::policy::{Act, Default, Flow, PolicyDef, StatementDef};
 use crate::rib::PathRejected;
 
@@ -19,10 +19,10 @@ fn put(world: &mut World, node: usize, other: usize, change: impl Fn(&mut PeerCo
 /// A policy at a node that puts these numbers in front of the paths of what it tells a neighbour, the last one leftmost.
 fn prepend(world: &mut World, node: usize, other: usize, asns: &[u32]) {
     let apply = asns.iter().map(|asn| Act::Prepend(Asn(*asn), 1)).collect();
-    let statement = StatementDef { when: vec![], apply, then: Flow::Accept };
+    let statement = StatementDef { label: None, when: vec![], apply, then: Flow::Accept };
     let def = PolicyDef { statements: vec![statement], default: Default::Accept };
     world.command(node, Command::PutPolicy("path".into(), def));
-    let config = PeerConfig { export: Policy::Named("path".into()), ..world.config(other) };
+    let config = PeerConfig { export: Chain::named("path"), ..world.config(other) };
     world.command(node, Command::PutPeer(key(other), config));
 }
 
@@ -101,13 +101,11 @@ fn our_own_number_as_often_as_is_allowed() {
     let as_before = PeerConfig { remote_asn: RemoteAsn::Is(Asn(65099)), ..world.config(1) };
     world.command(0, Command::PutPeer(key(1), as_before));
     prepend(&mut world, 0, 1, &[]);
-    let as_before = PeerConfig {
-        remote_asn: RemoteAsn::Is(Asn(65099)),
-        export: Policy::Named("path".into()),
-        ..world.config(1)
-    };
+    let as_before =
+        PeerConfig { remote_asn: RemoteAsn::Is(Asn(65099)), export: Chain::named("path"), ..world.config(1) };
     world.command(0, Command::PutPeer(key(1), as_before));
     let statement = StatementDef {
+        label: None,
         when: vec![],
         apply: vec![Act::Prepend(Asn(65099), 1), Act::Prepend(Asn(65020), 1)],
         then: Flow::Accept,
@@ -223,7 +221,7 @@ fn every_knob_of_export_is_in_the_key_of_a_group() {
         ("next-hop: self", |config| config.next_hop = NextHopMode::SelfAddress),
         ("next-hop: keep", |config| config.next_hop = NextHopMode::Keep),
         ("next-hop-ipv4", |config| config.next_hop_v4 = Some([192, 0, 2, 99].into())),
-        ("export", |config| config.export = Policy::Reject),
+        ("export", |config| config.export = Chain::REJECT),
     ];
     let internal: &[(&str, Change)] = &[
         ("route-reflector-client", |config| config.route_reflector_client = true),

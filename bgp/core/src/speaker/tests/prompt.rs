@@ -6,7 +6,7 @@
 //! process would have.
 
 use super::*;
-use crate::command::{Clear, Policy};
+use crate::command::{Chain, Clear};
 use crate::policy::{Act, Default as Otherwise, Flow, PolicyDef, PolicyName, StatementDef};
 use crate::rib::NextHopState;
 use crate::session::HoldTime;
@@ -37,6 +37,7 @@ struct Busy {
 fn policy(mark: u32) -> PolicyDef {
     PolicyDef {
         statements: vec![StatementDef {
+            label: None,
             when: vec![],
             apply: vec![Act::SetLocalPref(mark), Act::SetMed(mark)],
             then: Flow::Accept,
@@ -58,14 +59,14 @@ impl Busy {
         }
         for listener in 2..IDLE {
             world.command(1, Command::PutPolicy(name(listener), policy(listener as u32)));
-            let export = Policy::Named(name(listener));
+            let export = Chain::named(name(listener));
             let config = PeerConfig { passive: true, export, ..world.config(listener) };
             world.command(1, Command::PutPeer(key(listener), config));
         }
         let config = PeerConfig {
             passive: true,
             hold_time: HoldTime::new(3).unwrap(),
-            export: Policy::Reject,
+            export: Chain::REJECT,
             ..world.config(IDLE)
         };
         world.command(1, Command::PutPeer(key(IDLE), config));
@@ -166,7 +167,7 @@ fn keepalives_leave_in_time_whatever_is_asked() {
     });
     busy.check("a policy on the way in", |world| {
         world.command(1, Command::PutPolicy("in".into(), policy(7)));
-        let import = Policy::Named("in".into());
+        let import = Chain::named("in");
         let config = PeerConfig { passive: true, import, ..world.config(0) };
         world.command(1, Command::PutPeer(key(0), config));
     });
@@ -200,7 +201,7 @@ fn keepalives_leave_in_time_whatever_is_asked() {
         let config = PeerConfig { passive: true, ..world.config(0) };
         world.command(1, Command::PutPeer(key(0), config));
         for listener in 2..IDLE {
-            let export = Policy::Named(name(listener));
+            let export = Chain::named(name(listener));
             let config = PeerConfig { passive: true, export, ..world.config(listener) };
             world.command(1, Command::PutPeer(key(listener), config));
         }

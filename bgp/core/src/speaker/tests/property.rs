@@ -1,7 +1,7 @@
 //! Whatever happens, in the end everyone has what everyone else said last.
 
 use super::*;
-use crate::command::{NextHopMode, Policy};
+use crate::command::{Chain, NextHopMode};
 use crate::policy::{Condition, Flow, PolicyDef, PrefixRange, StatementDef};
 use proptest::prelude::*;
 
@@ -50,8 +50,12 @@ fn quarter(n: u32) -> PrefixRange {
 }
 
 fn keep(range: PrefixRange) -> PolicyDef {
-    let statement =
-        StatementDef { when: vec![Condition::Prefix(vec![range])], apply: vec![], then: Flow::Reject };
+    let statement = StatementDef {
+        label: None,
+        when: vec![Condition::Prefix(vec![range])],
+        apply: vec![],
+        then: Flow::Reject,
+    };
     PolicyDef { statements: vec![statement], default: crate::policy::Default::Accept }
 }
 
@@ -59,7 +63,7 @@ fn keep(range: PrefixRange) -> PolicyDef {
 fn listen(world: &mut World, listener: usize, own: bool) {
     let config = PeerConfig {
         passive: true,
-        export: Policy::Named("out".into()),
+        export: Chain::named("out"),
         next_hop: if own { NextHopMode::SelfAddress } else { NextHopMode::Default },
         ..world.config(listener)
     };

@@ -3,7 +3,7 @@
 use std::num::NonZeroU8;
 
 use super::*;
-use crate::command::{Contradiction, PeerRange, Policy, Refusal};
+use crate::command::{Chain, Contradiction, PeerRange, Refusal};
 use crate::policy::PolicyDef;
 use crate::secret::Secret;
 use crate::session::{DownReason, StopReason};
@@ -188,7 +188,7 @@ fn a_prefix_that_makes_no_sense_is_refused() {
     let remote = [10, 0, 0, 0].into();
     let contradiction = Refusal::Contradiction(Contradiction::IpVersions { local, remote });
     assert_eq!(refusal("10.0.0.0/8", PeerRange::new(config)), contradiction);
-    let config = PeerConfig { export: Policy::Named("p".into()), ..range().config };
+    let config = PeerConfig { export: Chain::named("p"), ..range().config };
     assert_eq!(refusal("10.0.0.0/8", PeerRange::new(config.clone())), Refusal::NoSuchPolicy("p".into()));
     // And a policy that one names stays.
     let policy = PolicyDef { statements: Vec::new(), default: crate::policy::Default::Accept };

@@ -155,7 +155,7 @@ fn what_has_been_here_before_is_refused_with_its_reason() {
 #[test]
 fn the_originator_knows_its_route_again() {
     let mut world = cluster(3, &[(0, 2, true), (0, 1, false), (1, 2, true)]);
-    let silent = PeerConfig { passive: true, export: crate::command::Policy::Reject, ..world.config(1) };
+    let silent = PeerConfig { passive: true, export: crate::command::Chain::REJECT, ..world.config(1) };
     world.command(2, Command::PutPeer(key(1), silent));
     world.originate(2, nth(1), Origination::default());
     world.settle();

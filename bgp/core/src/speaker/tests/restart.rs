@@ -1,7 +1,7 @@
 //! Graceful restart (RFC 4724, 8538) among speakers in memory, in both roles.
 
 use super::*;
-use crate::command::{Clear, Policy, StopMode};
+use crate::command::{Chain, Clear, StopMode};
 use crate::policy::{Act, Flow, PolicyDef, PolicyName, StatementDef};
 use crate::session::HoldTime;
 
@@ -290,11 +290,11 @@ fn policy_runs_again_over_stale_routes_and_leaves_them_stale() {
     let mut world = chain(KEPT);
     world.crash(0, End::Closing);
     let config =
-        PeerConfig { passive: true, import: Policy::Reject, graceful_restart: Some(KEPT), ..world.config(0) };
+        PeerConfig { passive: true, import: Chain::REJECT, graceful_restart: Some(KEPT), ..world.config(0) };
     world.command(1, Command::PutPeer(key(0), config.clone()));
     world.settle();
     assert_eq!((world.count(1, V4), world.count(2, V4)), (0, 0));
-    let config = PeerConfig { import: Policy::Accept, ..config };
+    let config = PeerConfig { import: Chain::ACCEPT, ..config };
     world.command(1, Command::PutPeer(key(0), config));
     world.settle();
     assert_eq!((world.count(1, V4), world.count(2, V4)), (300, 300));
@@ -445,14 +445,15 @@ fn a_policy_that_changes_during_the_restart_counts_after_it() {
     world.crash(0, End::Closing);
     let name = PolicyName::new("med");
     let policy = |med| {
-        let statement = StatementDef { when: vec![], apply: vec![Act::SetMed(med)], then: Flow::Accept };
+        let statement =
+            StatementDef { label: None, when: vec![], apply: vec![Act::SetMed(med)], then: Flow::Accept };
         PolicyDef { statements: vec![statement], default: crate::policy::Default::Reject }
     };
     world.command(0, Command::PutPolicy(name.clone(), policy(5)));
     for other in [1, 2] {
         let config = PeerConfig {
             graceful_restart: Some(KEPT),
-            export: Policy::Named(name.clone()),
+            export: Chain::named(name.clone()),
             ..world.config(other)
         };
         world.command(0, Command::PutPeer(key(other), config));

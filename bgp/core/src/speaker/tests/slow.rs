@@ -208,6 +208,7 @@ fn a_change_of_policy_while_someone_walks_is_told_right() {
     let mut world = World::new(&[65010, 65020, 65030, 65040]);
     let text = |range: &str| crate::policy::PolicyDef {
         statements: vec![crate::policy::StatementDef {
+            label: None,
             when: vec![crate::policy::Condition::Prefix(vec![range.parse().unwrap()])],
             apply: vec![],
             then: crate::policy::Flow::Reject,
@@ -220,7 +221,7 @@ fn a_change_of_policy_while_someone_walks_is_told_right() {
     fill(&mut world, 0..600, 0);
     for other in [2, 3] {
         world.join(other, 1);
-        let export = crate::command::Policy::Named("out".into());
+        let export = crate::command::Chain::named("out");
         let config = PeerConfig { passive: true, export, ..world.config(other) };
         world.command(1, Command::PutPeer(key(other), config));
         if other == 2 {

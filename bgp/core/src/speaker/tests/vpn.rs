@@ -2,7 +2,7 @@
 
 use super::restart::{End, KEPT, secs};
 use super::*;
-use crate::command::{NextHopMode, Policy, Refusal};
+use crate::command::{Chain, NextHopMode, Refusal};
 use crate::policy::{Act, Condition, Default as Otherwise, Flow, PolicyDef, StatementDef};
 use bgp_wire::{Label, NextHop};
 
@@ -123,6 +123,7 @@ fn another_label_is_told_and_a_withdrawal_needs_none() {
 fn labels_of_one_message_stay_apart_and_policy_keeps_them() {
     let mut world = joined(&[65010, 65020, 65030], &[(0, 1), (1, 2)], None);
     let statement = |range: &str, acts| StatementDef {
+        label: None,
         when: vec![Condition::Prefix(vec![range.parse().unwrap()])],
         apply: acts,
         then: Flow::Accept,
@@ -131,7 +132,7 @@ fn labels_of_one_message_stay_apart_and_policy_keeps_them() {
     let low = statement("10.0.0.0/9 le 32", vec![Act::SetLocalPref(50)]);
     let policy = PolicyDef { statements: vec![low], default: Otherwise::Accept };
     world.command(1, Command::PutPolicy("in".into(), policy));
-    let config = PeerConfig { import: Policy::Named("in".into()), ..world.config(0) };
+    let config = PeerConfig { import: Chain::named("in"), ..world.config(0) };
     world.command(1, Command::PutPeer(key(0), PeerConfig { passive: true, ..config }));
     for n in 0..200u32 {
         let prefix = vpn(VPN4, &format!("65000:{}:10.{n}.0.0/16", n % 3));
