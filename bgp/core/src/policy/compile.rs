@@ -185,16 +185,33 @@ fn check_families(statement: &StatementDef, found: &mut dyn FnMut(Mistake)) {
     }
 }
 
+/// Conditions that must all hold: what an inner [`Condition::All`] wants is wanted here.
 fn compile_all(conditions: &[Condition], sets: &Sets, found: &mut dyn FnMut(Mistake)) -> Box<[Cond]> {
+    let mut conds = Vec::with_capacity(conditions.len());
+    for cond in compile_each(conditions, sets, found) {
+        if let Cond::All(inner) = cond { conds.extend(inner) } else { conds.push(cond) }
+    }
+    conds.into()
+}
+
+/// Conditions of which one must hold: what an inner [`Condition::All`] wants is wanted together.
+fn compile_any(conditions: &[Condition], sets: &Sets, found: &mut dyn FnMut(Mistake)) -> Box<[Cond]> {
+    let mut conds = Vec::with_capacity(conditions.len());
+    for cond in compile_each(conditions, sets, found) {
+        if let Cond::Any(inner) = cond { conds.extend(inner) } else { conds.push(cond) }
+    }
+    conds.into()
+}
+
+fn compile_each(conditions: &[Condition], sets: &Sets, found: &mut dyn FnMut(Mistake)) -> Vec<Cond> {
     let mut conds = Vec::with_capacity(conditions.len());
     for condition in conditions {
         match compile_condition(condition, sets, found) {
-            Ok(Cond::All(inner)) => conds.extend(inner),
             Ok(cond) => conds.push(cond),
             Err(what) => found(what),
         }
     }
-    conds.into()
+    conds
 }
 
 fn range(range: &RangeInclusive<u32>) -> Result<RangeInclusive<u32>, Mistake> {
@@ -251,7 +268,7 @@ fn compile_condition(
             if let Cond::Not(twice) = inner { *twice } else { Cond::Not(Box::new(inner)) }
         }
         Condition::Any(inner) if inner.is_empty() => return Err(Mistake::NoAlternatives),
-        Condition::Any(inner) => Cond::Any(compile_all(inner, sets, found)),
+        Condition::Any(inner) => Cond::Any(compile_any(inner, sets, found)),
         Condition::All(inner) => Cond::All(compile_all(inner, sets, found)),
     })
 }

@@ -102,6 +102,23 @@ fn each_condition() {
 }
 
 #[test]
+fn what_is_wanted_together_stays_together_among_alternatives() {
+    let (bare, marked) = (attrs(&[], &[]), attrs(&[MARK], &[]));
+    let own = || Condition::Prefix(vec!["10.0.0.0/8 le 24".parse().unwrap()]);
+    let both = || Condition::All(vec![own(), Condition::Community(MARK)]);
+    for condition in [
+        Condition::Any(vec![both()]),
+        Condition::Any(vec![both(), Condition::Learned(Learned::Local)]),
+        Condition::Any(vec![Condition::Any(vec![both()])]),
+        Condition::All(vec![both(), Condition::Any(vec![Condition::All(vec![])])]),
+    ] {
+        assert!(meets(condition.clone(), "10.1.0.0/16", &marked), "{condition:?}");
+        assert!(!meets(condition.clone(), "10.1.0.0/16", &bare), "{condition:?}");
+        assert!(!meets(condition.clone(), "11.1.0.0/16", &marked), "{condition:?}");
+    }
+}
+
+#[test]
 fn the_first_statement_that_decides_decides() {
     let own = || Condition::Prefix(vec!["10.0.0.0/8 le 32".parse().unwrap()]);
     let program = program(
