@@ -17,6 +17,7 @@ pub mod model;
 pub mod plan;
 mod provider;
 pub mod selector;
+pub mod service;
 
 pub use config::{BgpMode, Config, VppConfig};
 pub use engine::{Engine, Forwarding, Sources, Status};
