@@ -15,6 +15,10 @@ pub struct Config {
     pub vpp: Option<VppConfig>,
     /// Which IP versions BGP sessions use.
     pub mode: BgpMode,
+    /// Names by which filters may call the interface that leads to other nodes; none where they are not known.
+    pub uplink_names: Vec<Arc<str>>,
+    /// What the priorities of own routes become on the wire.
+    pub priorities: RoutePriorities,
     /// BGP Identifier, where it shall not be the node's IPv4 address.
     pub router_id: Option<Ipv4Addr>,
     /// Node that has no IPv4 address and no explicit identifier: this one, derived from its name by the embedder.
@@ -29,6 +33,8 @@ impl Config {
             node,
             vpp: Some(VppConfig::default()),
             mode: BgpMode::DualStack,
+            uplink_names: Vec::new(),
+            priorities: RoutePriorities::Classic,
             router_id: None,
             fallback_router_id: Ipv4Addr::new(192, 0, 0, 1),
         }
@@ -57,6 +63,16 @@ impl Default for VppConfig {
             window: 128,
         }
     }
+}
+
+/// What the priorities of own routes become on the wire.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub enum RoutePriorities {
+    /// Nothing: LOCAL_PREF 100.
+    #[default]
+    Classic,
+    /// LOCAL_PREF 2147483647 less the priority, as Calico's BIRD sends.
+    Calico,
 }
 
 /// Which IP versions BGP sessions use.

@@ -153,7 +153,7 @@ impl Engine {
     pub fn new(config: Config) -> Self {
         Self {
             peer: PeerHandler::new(&config),
-            bgp: BgpHandler::default(),
+            bgp: BgpHandler::new(&config),
             routing: RoutingHandler::new(&config),
             connectivity: ConnectivityHandler::new(&config),
             host: HostHandler::new(&config),
@@ -298,6 +298,7 @@ impl Engine {
                 self.sources.nodes |= is_resync(&change);
                 self.sources.own_node |= names(&change, &self.config.node);
                 self.host.on(now, &change, fx);
+                self.bgp.on(now, &change, fx);
                 self.routing.on(now, &change, fx);
                 self.peer.on(now, &change, fx);
                 self.connectivity.on(now, &change, fx);
@@ -308,6 +309,8 @@ impl Engine {
             }
             Event::Filter(change) => {
                 self.sources.filters |= is_resync(&change);
+                self.bgp.on(now, &change, fx);
+                self.peer.on(now, &change, fx);
             }
             Event::Pool(change) => {
                 self.sources.pools |= is_resync(&change);
@@ -320,6 +323,8 @@ impl Engine {
             }
             Event::BgpConfig(change) => {
                 self.sources.bgp_configs |= is_resync(&change);
+                self.bgp.on(now, &change, fx);
+                self.routing.on(now, &change, fx);
                 self.peer.on(now, &change, fx);
             }
             Event::Rib(event) => {

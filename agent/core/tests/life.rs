@@ -15,6 +15,7 @@ use agent_core::plan::{VppAction, VppFailure, VppState};
 use agent_core::{Change, Event, Forwarding};
 use bgp_core::FamilySet;
 use bgp_core::command::Command;
+use bgp_core::policy::Flow;
 use world::{Best, ME, World};
 
 fn me() -> Node {
@@ -169,17 +170,18 @@ fn what_leads_through_this_node_goes_with_its_own_prefixes() {
     world.cluster.peers.insert("node-c".into(), through);
     world.list();
     world.settle();
-    // What neighbours of each kind may hear of, told by the size of their policy.
-    let statements = |world: &World, neighbour: &str| {
+    // Whether neighbours of each kind may hear of anything: no policy of theirs begins with an unconditional no.
+    let open = |world: &World, neighbour: &str| {
         let peer =
             world.speaker.iter().find(|(key, _)| key.starts_with(&format!("peer {neighbour}"))).unwrap().1;
         let Command::PutPeer(_, config) = peer else { panic!("{peer:?}") };
-        let [name] = &*config.export.policies else { panic!("{:?}", config.export) };
-        let Command::PutPolicy(_, policy) = &world.speaker[&format!("policy {name}")] else { panic!() };
-        policy.statements.len()
+        config.export.policies.iter().all(|name| {
+            let Command::PutPolicy(_, policy) = &world.speaker[&format!("policy {name}")] else { panic!() };
+            let first = policy.statements.first();
+            first.is_none_or(|first| !first.when.is_empty() || first.then != Flow::Reject)
+        })
     };
-    let all =
-        |world: &World| ["192.0.2.254", "192.0.2.2", "192.0.2.3"].map(|peer| statements(world, peer) > 0);
+    let all = |world: &World| ["192.0.2.254", "192.0.2.2", "192.0.2.3"].map(|peer| open(world, peer));
     assert_eq!(all(&world), [true, true, true]);
     world.lose();
     world.pass(Duration::from_secs(4));

@@ -182,7 +182,9 @@ fn together(
     }
     let mut found: BTreeMap<String, Condition> = BTreeMap::new();
     for node in nodes {
-        let mut engine = Engine::new(Config { vpp: None, ..Config::new(node.into()) });
+        // What the uplink is called shows only on the node.
+        let uplink_names = vec!["uplink".into()];
+        let mut engine = Engine::new(Config { vpp: None, uplink_names, ..Config::new(node.into()) });
         for event in changes.iter().cloned().filter_map(event) {
             if !matches!(event, Event::Fault(_)) {
                 engine.handle(Instant::ZERO, event);
@@ -288,8 +290,38 @@ spec: {peerIP: 192.0.2.254, asNumber: 65000,
 ";
         let found = found(&[("a.yaml", NODE), ("peers.yaml", peer)]);
         assert!(
-            matches!(&found[..], [one] if one.starts_with("peers.yaml:5: BGPPeer one spec.filters: ")),
+            matches!(&found[..], [one] if one.starts_with("peers.yaml:5: BGPPeer one spec.filters: there is no BGPFilter a;")),
             "{found:?}"
+        );
+    }
+
+    #[test]
+    fn a_filters_mistakes_are_told_with_rule_and_line() {
+        let filter = "\
+apiVersion: projectcalico.org/v3
+kind: BGPFilter
+metadata: {name: edge}
+spec:
+  importV4:
+  - {action: Accept, interface: eth0}
+  - cidr: 10.0.0.0/8
+    matchOperator: In
+    prefixLength: {min: 24, max: 16}
+    action: Reject
+  exportV6:
+  - cidr: fd00::/8
+    matchOperator: In
+    communities: {values: [\"1:1\", \"1:2\"]}
+    action: Reject
+";
+        assert_eq!(
+            found(&[("a.yaml", NODE), ("f.yaml", filter)]),
+            [
+                "f.yaml:9: BGPFilter edge spec.importV4[1].prefixLength: no prefix of the cidr has such a length, so the rule \
+                 matches nothing",
+                "f.yaml:14: BGPFilter edge spec.exportV6[0].communities: values must hold exactly one community; write a \
+                 rule for each (exportV6 rule 1: without it the rest counts)",
+            ]
         );
     }
 

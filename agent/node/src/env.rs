@@ -16,6 +16,8 @@ use std::time::Duration;
 
 use table::{JSON_VARIABLES, ROWS, Row, WITHOUT_EFFECT, parse_listen, value};
 
+use agent_core::config::RoutePriorities;
+
 use crate::log::LogSettings;
 use crate::yaml::{Flaw, Line, Mistake, Tree, Value, documents, nearest};
 
@@ -38,6 +40,8 @@ pub(crate) struct Settings {
     pub(crate) audit: Option<Duration>,
     /// IP versions of BGP sessions.
     pub(crate) mode: Mode,
+    /// What priorities become on the wire.
+    pub(crate) priorities: RoutePriorities,
     /// BGP Identifier where it shall not be the node's IPv4 address.
     pub(crate) router_id: RouterIdChoice,
     /// Unix socket that the query commands ask.
@@ -63,6 +67,7 @@ impl Settings {
             loss_grace,
             audit,
             mode,
+            priorities,
             router_id,
             api,
             state,
@@ -78,6 +83,7 @@ impl Settings {
             ("vpp.loss-grace", *loss_grace != new.loss_grace),
             ("vpp.audit", *audit != new.audit),
             ("bgp.mode", *mode != new.mode),
+            ("bgp.route-priority", *priorities != new.priorities),
             ("bgp.router-id", *router_id != new.router_id),
             ("api", *api != new.api),
             ("state", *state != new.state),
@@ -257,6 +263,7 @@ struct Draft {
     loss_grace: Option<Duration>,
     audit: Option<Option<Duration>>,
     mode: Mode,
+    priorities: RoutePriorities,
     router_id: RouterIdChoice,
     api: Option<PathBuf>,
     state: Option<PathBuf>,
@@ -281,6 +288,7 @@ impl Draft {
             loss_grace: self.loss_grace.unwrap_or(Duration::from_secs(5)),
             audit: self.audit.unwrap_or(Some(Duration::from_secs(300))),
             mode: self.mode,
+            priorities: self.priorities,
             router_id: self.router_id,
             api: self.api.unwrap_or_else(|| crate::cli::DEFAULT_SOCKET.into()),
             state: self.state.unwrap_or_else(|| "/var/lib/peregrine".into()),

@@ -115,6 +115,8 @@ pub enum Target {
 pub enum Owner {
     /// This node itself: drop routes of its own blocks.
     Host,
+    /// A session, whose neighbour is reached through a gateway of its own.
+    Session,
     /// The way to a set of next hops, shared by all destinations behind it.
     Way(WayId),
     /// A destination learnt by BGP.
@@ -148,6 +150,8 @@ impl fmt::Display for VppKey {
 pub enum BgpKey {
     /// AS number and BGP Identifier.
     Identity,
+    /// The cluster that this node reflects routes for.
+    Cluster,
     /// A prefix set.
     PrefixSet(SetName),
     /// A route policy.
@@ -164,6 +168,7 @@ impl fmt::Display for BgpKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Identity => f.write_str("identity"),
+            Self::Cluster => f.write_str("cluster id"),
             Self::PrefixSet(name) => write!(f, "prefix set {name}"),
             Self::Policy(name) => write!(f, "policy {name}"),
             Self::Origination(prefix) => write!(f, "origination {prefix}"),
@@ -183,6 +188,8 @@ pub enum BgpObject {
         /// BGP Identifier.
         router_id: RouterId,
     },
+    /// The cluster that this node reflects routes for; none where it doesn't.
+    Cluster(Option<RouterId>),
     /// A prefix set and its members.
     PrefixSet(SetName, Vec<PrefixRange>),
     /// A route policy.
@@ -201,6 +208,7 @@ impl BgpObject {
     pub fn key(&self) -> BgpKey {
         match self {
             Self::Identity { .. } => BgpKey::Identity,
+            Self::Cluster(_) => BgpKey::Cluster,
             Self::PrefixSet(name, _) => BgpKey::PrefixSet(name.clone()),
             Self::Policy(name, _) => BgpKey::Policy(name.clone()),
             Self::Origination(prefix, _) => BgpKey::Origination(*prefix),

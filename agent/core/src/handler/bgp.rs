@@ -1,40 +1,60 @@
-//! Export policy from pools and blocks; best paths to connectivity.
+//! Policies from filters, pools and settings; best paths to connectivity.
 //!
-//! The built-in export rule, in this order: nothing inside a pool that forbids it; own blocks; nothing else inside own
-//! blocks, so no host routes; whatever is inside a pool; nothing else, so that this node is no transit between its
-//! neighbours. The sets that the policy reads belong to whoever knows their members: blocks to `routing`, pools to
-//! this handler. They and the policy exist before the first peer does.
+//! A session's import is its filters, then everything. Its export is its filters, then Calico's built-in rules (`table.rs`);
+//! each filter is a policy for each direction (`filter.rs`) that all sessions share which name it. The sets that the
+//! built-in rules read belong to whoever knows their members: blocks to `routing`, addresses of services to this handler.
+//! They and the policies exist before the first peer does.
 //!
-//! Sessions whose neighbours take this node for the next hop have a policy of their own: while VPP can't forward it lets
-//! nothing out, as traffic for what this node has from elsewhere would die here too.
+//! Sessions whose neighbours take this node for the next hop have one more policy in front of all: while VPP can't forward
+//! it lets nothing out, as traffic for what this node has from elsewhere would die here too.
+
+mod filter;
+mod interface;
+mod table;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bgp_core::policy::{
-    Condition, Default as Otherwise, Flow, PolicyDef, PolicyName, PrefixRange, SetName, StatementDef,
-};
+use bgp_core::policy::{Default as Otherwise, Flow, PolicyDef, PolicyName, StatementDef};
 use bgp_core::rib::{NextHopSet, RibChange, RibEvent, WeightedNextHop};
 use bgp_core::time::Instant;
 use bgp_core::{Family, NextHop};
 use ipnet::IpNet;
 
 use super::Handler;
-use crate::desired::{BgpObject, PrefixMap};
-use crate::effects::{BgpEdit, Effects};
+use crate::config::Config;
+use crate::desired::{BgpKey, BgpObject, PrefixMap};
+use crate::effects::{BgpEdit, Effects, Origin};
 use crate::event::{Change, Event};
-use crate::model::{Connectivity, Hop, Pool, PoolName, RouteKey, TableId};
-use crate::plan::family;
+use crate::model::{
+    BgpConfig, BgpConfigName, Condition, Connectivity, Direction, Filter, FilterName, Glob, Hop, Node,
+    NodeName, ObjectRef, Pool, PoolName, RouteKey, TableId,
+};
+use filter::Context;
+use interface::Interfaces;
+use table::{Table, service_set};
 
-/// Name of the policy of sessions that keep next hops: what VPP does is all the same to what is learned.
+pub(crate) use filter::filter_of;
+pub(super) use filter::policy_name;
+pub(super) use table::own_sets;
+
+/// Name of the policy with Calico's built-in rules, the last of every session.
 pub(crate) const EXPORT_POLICY: &str = "calico-export";
-/// Name of the policy of sessions on which this node names itself the next hop.
+/// Name of the policy that comes first on sessions on which this node names itself the next hop.
 pub(crate) const THROUGH_POLICY: &str = "calico-export-through";
 
 /// See the module's text.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct BgpHandler {
+    me: NodeName,
+    /// Names of the uplink, where the settings have them.
+    uplink: Vec<Arc<str>>,
     pools: BTreeMap<PoolName, Pool>,
+    filters: BTreeMap<FilterName, Filter>,
+    node: Option<Node>,
+    /// The cluster's settings, and our node's own.
+    configs: BTreeMap<BgpConfigName, BgpConfig>,
+    interfaces: Interfaces,
     /// The first complete list of pools has come, so the policies may be told.
     pools_known: bool,
     /// VPP can carry the traffic that this node attracts.
@@ -46,33 +66,101 @@ pub(crate) struct BgpHandler {
 }
 
 impl BgpHandler {
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            me: config.node.clone(),
+            uplink: config.uplink_names.clone(),
+            pools: BTreeMap::new(),
+            filters: BTreeMap::new(),
+            node: None,
+            configs: BTreeMap::new(),
+            interfaces: Interfaces::default(),
+            pools_known: false,
+            carries: false,
+            replay: None,
+            last: None,
+        }
+    }
+
     /// From now on VPP can, or can't, carry the traffic that this node attracts.
     pub(crate) fn carry(&mut self, carries: bool, fx: &mut Effects) {
         self.carries = carries;
         if self.pools_known {
-            self.policies(fx);
+            self.gate(fx);
         }
     }
 
-    fn policies(&self, fx: &mut Effects) {
-        let none = || PolicyDef { statements: Vec::new(), default: Otherwise::Reject };
-        let through = if self.carries { export_policy() } else { none() };
-        for (name, policy) in [(EXPORT_POLICY, export_policy()), (THROUGH_POLICY, through)] {
-            fx.bgp.push(BgpEdit::Put(BgpObject::Policy(PolicyName::new(name), policy)));
+    /// Tells all policies. Those that are as they were cost a comparison.
+    fn policies(&mut self, fx: &mut Effects) {
+        if !self.pools_known {
+            return;
+        }
+        self.interfaces = Interfaces::new(&self.uplink, self.node.as_ref(), self.pools.values());
+        self.gate(fx);
+        self.table(fx);
+        for name in self.filters.keys() {
+            self.filter(name, fx);
         }
     }
 
-    fn pool_sets(&self, fx: &mut Effects) {
-        for of in Family::UNICAST {
-            for (prefix, forbids) in [("pools", false), ("no-export", true)] {
-                let members = self
-                    .pools
-                    .values()
-                    .filter(|pool| family(&pool.cidr) == of && pool.disable_bgp_export == forbids);
-                let members = members.map(|pool| PrefixRange::or_longer(pool.cidr)).collect();
-                fx.bgp.push(BgpEdit::Put(BgpObject::PrefixSet(set_name(prefix, of), members)));
+    fn gate(&self, fx: &mut Effects) {
+        let shut = StatementDef::new(Vec::new(), Vec::new(), Flow::Reject)
+            .labelled("built-in: VPP cannot forward, and the neighbour would send traffic here");
+        let statements = if self.carries { Vec::new() } else { vec![shut] };
+        put(PolicyName::new(THROUGH_POLICY), PolicyDef { statements, default: Otherwise::Next }, fx);
+    }
+
+    fn table(&self, fx: &mut Effects) {
+        let unset = BgpConfig::default();
+        let own = BgpConfigName::Node(self.me.clone());
+        // The node's own list is in the place of the cluster's, however short it is.
+        let advertisements = [own, BgpConfigName::Default].into_iter().find_map(|name| {
+            let entries = self.configs.get(&name)?.prefix_advertisements.as_deref()?;
+            Some((name, entries))
+        });
+        let table = Table {
+            pools: self.pools.iter().collect(),
+            cluster: self.configs.get(&BgpConfigName::Default).unwrap_or(&unset),
+            advertisements,
+            reflector: self.node.as_ref().is_some_and(|node| node.cluster_id.is_some()),
+        };
+        put(PolicyName::new(EXPORT_POLICY), table.policy(), fx);
+    }
+
+    fn filter(&self, name: &FilterName, fx: &mut Effects) {
+        let Some(filter) = self.filters.get(name).filter(|_| self.pools_known) else { return };
+        let unset = BgpConfig::default();
+        let cluster = self.configs.get(&BgpConfigName::Default).unwrap_or(&unset);
+        let context = Context { cluster, interfaces: &self.interfaces };
+        for direction in [Direction::Import, Direction::Export] {
+            put(policy_name(name, direction), filter::policy(name, filter, direction, context), fx);
+        }
+        fx.conditions(Origin::Bgp, format!("BGPFilter {name}"), self.doubts(name, filter));
+    }
+
+    /// What in a filter cannot be meant on this node.
+    fn doubts(&self, name: &FilterName, filter: &Filter) -> Vec<Condition> {
+        let mut found = Vec::new();
+        for family in Family::UNICAST {
+            for direction in [Direction::Import, Direction::Export] {
+                for rule in filter.rules(direction, family) {
+                    let unknown = |glob: &&Glob| self.interfaces.unknown(glob);
+                    let Some(glob) = rule.interface.as_ref().filter(unknown) else { continue };
+                    let list = Filter::list(direction, family);
+                    found.push(Condition::warning(
+                        ObjectRef::new("BGPFilter", name.as_str()),
+                        &format!("spec.{list}[{}].interface", rule.number - 1),
+                        format!(
+                            "{list} rule {} is about the interface {}, and the name of this node's uplink is not known",
+                            rule.number,
+                            glob.as_str()
+                        ),
+                        "set vpp.uplink in the agent's settings, or name a tunnel device",
+                    ));
+                }
             }
         }
+        found
     }
 
     fn change(&mut self, change: &RibChange, fx: &mut Effects) {
@@ -123,7 +211,10 @@ impl Handler<Change<PoolName, Pool>> for BgpHandler {
     fn on(&mut self, _now: Instant, event: &Change<PoolName, Pool>, fx: &mut Effects) {
         match event {
             Change::Resync(all) => {
-                self.pools_known = true;
+                if !std::mem::replace(&mut self.pools_known, true) {
+                    // The sets exist from now on; nobody announces services yet.
+                    fx.bgp.extend(Family::UNICAST.map(|of| BgpEdit::Put(service_set(of, &[]))));
+                }
                 self.pools = all.iter().cloned().collect();
             }
             Change::Upsert(name, pool) => {
@@ -133,7 +224,62 @@ impl Handler<Change<PoolName, Pool>> for BgpHandler {
                 self.pools.remove(name);
             }
         }
-        self.pool_sets(fx);
+        self.policies(fx);
+    }
+}
+
+impl Handler<Change<FilterName, Filter>> for BgpHandler {
+    fn on(&mut self, _now: Instant, event: &Change<FilterName, Filter>, fx: &mut Effects) {
+        match event {
+            Change::Resync(all) => {
+                let before = std::mem::replace(&mut self.filters, all.iter().cloned().collect());
+                for name in before.keys().filter(|name| !self.filters.contains_key(*name)) {
+                    forget(name, fx);
+                }
+                for name in self.filters.keys() {
+                    self.filter(name, fx);
+                }
+            }
+            Change::Upsert(name, filter) => {
+                self.filters.insert(name.clone(), filter.clone());
+                self.filter(name, fx);
+            }
+            Change::Delete(name) => {
+                self.filters.remove(name);
+                forget(name, fx);
+            }
+        }
+    }
+}
+
+impl Handler<Change<NodeName, Node>> for BgpHandler {
+    fn on(&mut self, _now: Instant, event: &Change<NodeName, Node>, fx: &mut Effects) {
+        let node = match event {
+            Change::Resync(all) => {
+                all.iter().find(|(name, _)| *name == self.me).map(|(_, node)| node.clone())
+            }
+            Change::Upsert(name, node) if *name == self.me => Some(node.clone()),
+            Change::Delete(name) if *name == self.me => None,
+            Change::Upsert(..) | Change::Delete(_) => return,
+        };
+        if self.node != node {
+            self.node = node;
+            self.policies(fx);
+        }
+    }
+}
+
+impl Handler<Change<BgpConfigName, BgpConfig>> for BgpHandler {
+    fn on(&mut self, _now: Instant, event: &Change<BgpConfigName, BgpConfig>, fx: &mut Effects) {
+        match event {
+            Change::Resync(all) => self.configs = all.iter().cloned().collect(),
+            Change::Upsert(name, config) => {
+                self.configs.insert(name.clone(), config.clone());
+            }
+            Change::Delete(name) => {
+                self.configs.remove(name);
+            }
+        }
         self.policies(fx);
     }
 }
@@ -157,34 +303,16 @@ impl Handler<RibEvent> for BgpHandler {
     }
 }
 
-fn export_policy() -> PolicyDef {
-    let rules = [
-        ("no-export", Flow::Reject),
-        ("aggregated", Flow::Accept),
-        ("host", Flow::Reject),
-        ("pools", Flow::Accept),
-    ];
-    let statements = rules.into_iter().flat_map(|(set, then)| {
-        Family::UNICAST
-            .map(|of| StatementDef::new(vec![Condition::PrefixSet(set_name(set, of))], vec![], then.clone()))
-    });
-    PolicyDef { statements: statements.collect(), default: Otherwise::Reject }
+fn put(name: PolicyName, policy: PolicyDef, fx: &mut Effects) {
+    fx.bgp.push(BgpEdit::Put(BgpObject::Policy(name, policy)));
 }
 
-fn set_name(prefix: &str, of: Family) -> SetName {
-    SetName::new(&format!("{prefix}-{}", if of.is_ipv4() { "v4" } else { "v6" }))
-}
-
-/// The set of own blocks, which are announced.
-pub(super) fn block_set(of: Family, blocks: &[IpNet]) -> BgpObject {
-    let members = blocks.iter().map(|block| PrefixRange::exact(*block)).collect();
-    BgpObject::PrefixSet(set_name("aggregated", of), members)
-}
-
-/// The set of everything inside own blocks, which is not.
-pub(super) fn host_set(of: Family, blocks: &[IpNet]) -> BgpObject {
-    let members = blocks.iter().map(|block| PrefixRange::or_longer(*block)).collect();
-    BgpObject::PrefixSet(set_name("host", of), members)
+/// A filter is no more: sessions that name it have been told to do without by the time its policies go.
+fn forget(name: &FilterName, fx: &mut Effects) {
+    for direction in [Direction::Import, Direction::Export] {
+        fx.bgp.push(BgpEdit::Delete(BgpKey::Policy(policy_name(name, direction))));
+    }
+    fx.conditions(Origin::Bgp, format!("BGPFilter {name}"), Vec::new());
 }
 
 #[cfg(test)]

@@ -14,17 +14,20 @@ mod session;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use bgp_core::time::Instant;
 use bgp_core::{Asn, Family, RouterId};
+use ipnet::IpNet;
 
 use super::Handler;
 use crate::config::{BgpMode, Config};
-use crate::desired::{BgpKey, BgpObject};
-use crate::effects::{BgpEdit, Effects, Origin};
+use crate::desired::{BgpKey, BgpObject, ObjectKey, Owner, Path, Target};
+use crate::effects::{BgpEdit, Effects, Origin, VppEdit};
 use crate::event::Change;
 use crate::model::{
-    BgpConfig, BgpConfigName, Condition, DEFAULT_ASN, Node, NodeName, ObjectRef, PeerName, PeerPort, PeerSpec,
+    BgpConfig, BgpConfigName, Condition, DEFAULT_ASN, Filter, FilterName, Node, NodeName, ObjectRef,
+    PeerName, PeerPort, PeerSpec, RouteKey, TableId,
 };
 use claims::{Claimant, Claims};
 use session::Compiled;
@@ -35,8 +38,11 @@ pub(crate) struct PeerHandler {
     cluster: Cluster,
     peers: BTreeMap<PeerName, Compiled>,
     claims: Claims,
+    /// Neighbours that are reached through gateways of their own.
+    gateways: BTreeSet<IpAddr>,
     nodes_known: bool,
     peers_known: bool,
+    filters_known: bool,
     configs_known: bool,
 }
 
@@ -50,6 +56,8 @@ struct Cluster {
     nodes: BTreeMap<NodeName, Node>,
     by_address: BTreeMap<IpAddr, NodeName>,
     configs: BTreeMap<BgpConfigName, BgpConfig>,
+    /// Which BGPFilters there are.
+    filters: BTreeSet<FilterName>,
 }
 
 impl Cluster {
@@ -130,11 +138,14 @@ impl PeerHandler {
                 nodes: BTreeMap::new(),
                 by_address: BTreeMap::new(),
                 configs: BTreeMap::new(),
+                filters: BTreeSet::new(),
             },
             peers: BTreeMap::new(),
             claims: Claims::default(),
+            gateways: BTreeSet::new(),
             nodes_known: false,
             peers_known: false,
+            filters_known: false,
             configs_known: false,
         }
     }
@@ -145,7 +156,7 @@ impl PeerHandler {
     }
 
     fn complete(&self) -> bool {
-        self.nodes_known && self.peers_known && self.configs_known
+        self.nodes_known && self.peers_known && self.filters_known && self.configs_known
     }
 
     /// Computes every claim anew.
@@ -156,6 +167,8 @@ impl PeerHandler {
         if self.cluster.own().is_some() {
             let (asn, router_id) = (self.cluster.own_asn(), self.cluster.router_id());
             fx.bgp.push(BgpEdit::Put(BgpObject::Identity { asn, router_id }));
+            let cluster_id = self.cluster.own().and_then(|own| own.cluster_id).map(RouterId::from);
+            fx.bgp.push(BgpEdit::Put(BgpObject::Cluster(cluster_id)));
         }
         let mut claimants: BTreeSet<Claimant> = self.claims.claimants().cloned().collect();
         claimants.extend(self.peers.keys().cloned().map(Claimant::Peer));
@@ -192,9 +205,26 @@ impl PeerHandler {
         }
     }
 
-    /// Edits what the claims of one address say about its sessions.
+    /// Edits what the claims of one address say about its sessions, and the route to it.
     fn settle(&mut self, address: IpAddr, fx: &mut Effects) {
         let verdict = self.claims.settle(address);
+        let key = RouteKey { table: TableId::MAIN, prefix: IpNet::from(address) };
+        match verdict.gateway {
+            (before, now) if before == now => {}
+            (_, Some(gateway)) => {
+                self.gateways.insert(address);
+                fx.vpp.push(VppEdit::Want(Owner::Session, ObjectKey::FibSource));
+                let path = Path { to: Target::Gateway(gateway), weight: 1 };
+                fx.vpp.push(VppEdit::WantRoute(Owner::Session, key, Arc::from([path])));
+            }
+            (_, None) => {
+                self.gateways.remove(&address);
+                fx.vpp.push(VppEdit::ReleaseRoute(Owner::Session, key));
+                if self.gateways.is_empty() {
+                    fx.vpp.push(VppEdit::Release(Owner::Session, ObjectKey::FibSource));
+                }
+            }
+        }
         for key in verdict.gone {
             fx.bgp.push(BgpEdit::Delete(BgpKey::Peer(key)));
         }
@@ -281,6 +311,16 @@ impl PeerHandler {
         conditions
     }
 
+    /// Who names this filter.
+    fn naming(&self, filter: &FilterName) -> Vec<Claimant> {
+        let names = |peer: &Compiled| peer.filters().any(|named| named == filter);
+        self.peers
+            .iter()
+            .filter(|(_, peer)| names(peer))
+            .map(|(name, _)| Claimant::Peer(name.clone()))
+            .collect()
+    }
+
     /// Who may claim something else because this node changed: itself in the mesh, and every object.
     fn concerned(&self, node: &NodeName) -> Vec<Claimant> {
         let peers = self.peers.keys().cloned().map(Claimant::Peer);
@@ -340,6 +380,29 @@ impl Handler<Change<PeerName, PeerSpec>> for PeerHandler {
             Change::Delete(name) => {
                 self.peers.remove(name);
                 self.some([Claimant::Peer(name.clone())], fx);
+            }
+        }
+    }
+}
+
+impl Handler<Change<FilterName, Filter>> for PeerHandler {
+    /// What a filter says is not our affair, only whether there is one.
+    fn on(&mut self, _now: Instant, event: &Change<FilterName, Filter>, fx: &mut Effects) {
+        match event {
+            Change::Resync(all) => {
+                self.filters_known = true;
+                self.cluster.filters = all.iter().map(|(name, _)| name.clone()).collect();
+                self.everything(fx);
+            }
+            Change::Upsert(name, _) => {
+                if self.cluster.filters.insert(name.clone()) {
+                    self.some(self.naming(name), fx);
+                }
+            }
+            Change::Delete(name) => {
+                if self.cluster.filters.remove(name) {
+                    self.some(self.naming(name), fx);
+                }
             }
         }
     }

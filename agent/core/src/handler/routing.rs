@@ -16,12 +16,15 @@ use bgp_core::time::Instant;
 use ipnet::IpNet;
 
 use super::Handler;
-use super::bgp::{block_set, host_set};
-use crate::config::Config;
+use super::bgp::own_sets;
+use crate::config::{Config, RoutePriorities};
 use crate::desired::{BgpKey, BgpObject, ObjectKey, Owner, Path, PrefixMap, Target};
 use crate::effects::{BgpEdit, Effects, Origin as Reporter, VppEdit};
 use crate::event::{Change, Event};
-use crate::model::{Affinity, AffinityName, Condition, Node, NodeName, ObjectRef, Origin, RouteKey, TableId};
+use crate::model::{
+    Affinity, AffinityName, BgpConfig, BgpConfigName, Condition, Node, NodeName, ObjectRef, Origin, RouteKey,
+    RoutePriority, TableId,
+};
 use crate::plan::family;
 
 /// See the module's text.
@@ -35,8 +38,11 @@ pub(crate) struct RoutingHandler {
     blocks: PrefixMap<u32>,
     /// What peers shall hear of.
     addresses: PrefixMap<Origin>,
-    /// What they do hear of: the rest waits for an address of this node.
-    announced: PrefixMap<()>,
+    /// What they do hear of, with its LOCAL_PREF: the rest waits for an address of this node.
+    announced: PrefixMap<Option<u32>>,
+    priorities: RoutePriorities,
+    /// The cluster's settings, which say what the priority of an ordinary route is.
+    cluster: BgpConfig,
     /// What is announced may no longer be what should be.
     stale: bool,
     drop: Arc<[Path]>,
@@ -51,6 +57,8 @@ impl RoutingHandler {
             blocks: PrefixMap::default(),
             addresses: PrefixMap::default(),
             announced: PrefixMap::default(),
+            priorities: config.priorities,
+            cluster: BgpConfig::default(),
             stale: false,
             drop: Arc::from([Path { to: Target::Drop, weight: 1 }]),
         }
@@ -100,24 +108,33 @@ impl RoutingHandler {
         let able = self.node.address(of).is_some();
         let wanted: Vec<IpNet> =
             self.addresses.iter().map(|(prefix, _)| prefix).filter(|p| able && family(p) == of).collect();
-        let before: Vec<IpNet> =
-            self.announced.iter().map(|(prefix, ())| prefix).filter(|p| family(p) == of).collect();
-        if wanted == before {
+        let local_pref = self.local_pref(of);
+        let told = || self.announced.iter().filter(|(prefix, _)| family(prefix) == of);
+        let before: Vec<IpNet> = told().map(|(prefix, _)| prefix).collect();
+        if wanted == before && told().all(|(_, with)| *with == local_pref) {
             return;
         }
-        fx.bgp.push(BgpEdit::Put(block_set(of, &wanted)));
-        fx.bgp.push(BgpEdit::Put(host_set(of, &wanted)));
+        fx.bgp.extend(own_sets(of, &wanted).map(BgpEdit::Put));
         // Looked up, not searched for: there may be thousands of blocks, and each comes by itself.
         let gone = before.iter().filter(|prefix| !able || self.addresses.get(prefix).is_none());
-        let come = wanted.iter().filter(|prefix| self.announced.get(prefix).is_none());
+        let come = wanted.iter().filter(|prefix| self.announced.get(prefix) != Some(&local_pref));
         let (come, gone): (Vec<&IpNet>, Vec<&IpNet>) = (come.collect(), gone.collect());
         for prefix in come {
-            self.announced.insert(*prefix, ());
-            fx.bgp.push(BgpEdit::Put(BgpObject::Origination(*prefix, Origination::default())));
+            self.announced.insert(*prefix, local_pref);
+            let origination = Origination { local_pref, ..Origination::default() };
+            fx.bgp.push(BgpEdit::Put(BgpObject::Origination(*prefix, origination)));
         }
         for prefix in gone {
             self.announced.remove(prefix);
             fx.bgp.push(BgpEdit::Delete(BgpKey::Origination(*prefix)));
+        }
+    }
+
+    /// LOCAL_PREF of own routes of a family: what their priority gives, where it is sent.
+    fn local_pref(&self, of: Family) -> Option<u32> {
+        match self.priorities {
+            RoutePriorities::Classic => None,
+            RoutePriorities::Calico => Some(RoutePriority::local_pref(self.cluster.normal_priority(of))),
         }
     }
 
@@ -162,8 +179,7 @@ impl Handler<Change<AffinityName, Affinity>> for RoutingHandler {
                 // The sets exist from now on, also where no block is ours.
                 if self.rows.is_empty() && self.announced.is_empty() {
                     for of in Family::UNICAST {
-                        fx.bgp.push(BgpEdit::Put(block_set(of, &[])));
-                        fx.bgp.push(BgpEdit::Put(host_set(of, &[])));
+                        fx.bgp.extend(own_sets(of, &[]).map(BgpEdit::Put));
                     }
                 }
                 for (name, affinity) in all {
@@ -224,6 +240,22 @@ impl Handler<Change<NodeName, Node>> for RoutingHandler {
             Change::Upsert(..) | Change::Delete(_) => return,
         };
         self.node = node.unwrap_or_default();
+        self.stale = true;
+    }
+}
+
+impl Handler<Change<BgpConfigName, BgpConfig>> for RoutingHandler {
+    fn on(&mut self, _now: Instant, event: &Change<BgpConfigName, BgpConfig>, _fx: &mut Effects) {
+        let default = match event {
+            Change::Resync(all) => {
+                let found = all.iter().find(|(name, _)| *name == BgpConfigName::Default);
+                found.map(|(_, config)| config.clone())
+            }
+            Change::Upsert(BgpConfigName::Default, config) => Some(config.clone()),
+            Change::Delete(BgpConfigName::Default) => None,
+            Change::Upsert(..) | Change::Delete(_) => return,
+        };
+        self.cluster = default.unwrap_or_default();
         self.stale = true;
     }
 }

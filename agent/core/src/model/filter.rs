@@ -225,26 +225,7 @@ impl Glob {
     /// Whether a name is so.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {
-        let (mut pattern, mut rest) = (self.0.as_bytes(), name.as_bytes());
-        // Where the last star was, and what of the name was left then: it may have to take one character more.
-        let mut star: Option<(&[u8], &[u8])> = None;
-        loop {
-            match (pattern.split_first(), rest.split_first()) {
-                (Some((b'*', after)), _) => {
-                    star = Some((after, rest));
-                    pattern = after;
-                }
-                (Some((wanted, after)), Some((found, left))) if wanted == found => {
-                    (pattern, rest) = (after, left);
-                }
-                (None, None) => return true,
-                (Some(_) | None, _) => {
-                    let Some((after, [_, left @ ..])) = star else { return false };
-                    star = Some((after, left));
-                    (pattern, rest) = (after, left);
-                }
-            }
-        }
+        bgp_core::policy::Glob::new(&self.0).matches(name)
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bgp_core::Asn;
 
-use super::NodeName;
+use super::{FilterName, NodeName};
 
 /// The parts of a BGPPeer that this agent reads. Texts that are empty count as absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,8 +24,8 @@ pub struct PeerSpec {
     pub asn: Option<Asn>,
     /// AS we present on this session instead of the node's; 0 counts as absent.
     pub local_asn: Option<Asn>,
-    /// BGPFilter names, in order.
-    pub filters: Vec<String>,
+    /// BGPFilters, in order.
+    pub filters: Vec<FilterName>,
     /// A password is asked for. The Secret comes with its own watcher.
     pub password: bool,
     /// Our end of the connection.

@@ -113,7 +113,7 @@ pub(crate) const fn family(prefix: &IpNet) -> Family {
 pub(super) const fn bgp_rank(key: &crate::desired::BgpKey) -> BgpRank {
     use crate::desired::BgpKey;
     match key {
-        BgpKey::Identity => BgpRank::Identity,
+        BgpKey::Identity | BgpKey::Cluster => BgpRank::Identity,
         BgpKey::PrefixSet(_) => BgpRank::Set,
         BgpKey::Policy(_) => BgpRank::Policy,
         BgpKey::Origination(_) => BgpRank::Origination,

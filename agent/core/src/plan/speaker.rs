@@ -13,6 +13,7 @@ use super::operation::{OpId, SpeakerOp};
 use super::order::bgp_rank;
 use crate::desired::{BgpKey, BgpObject};
 use crate::effects::BgpEdit;
+use crate::handler::filter_of;
 use crate::model::{Condition, ObjectRef};
 use ipnet::IpNet;
 
@@ -152,7 +153,11 @@ impl SpeakerPlan {
         let open = match key {
             BgpKey::Origination(_) => self.originate,
             BgpKey::Peer(_) => self.peer,
-            BgpKey::Identity | BgpKey::PrefixSet(_) | BgpKey::Policy(_) | BgpKey::Loaded => true,
+            BgpKey::Identity
+            | BgpKey::Cluster
+            | BgpKey::PrefixSet(_)
+            | BgpKey::Policy(_)
+            | BgpKey::Loaded => true,
         };
         self.entries.get(key)?.desired.as_ref().filter(|_| open)
     }
@@ -261,8 +266,12 @@ fn subject(key: &BgpKey, object: Option<&BgpObject>) -> ObjectRef {
     }
     match key {
         BgpKey::Identity => ObjectRef::new("Speaker", "identity"),
+        BgpKey::Cluster => ObjectRef::new("Speaker", "cluster id"),
         BgpKey::PrefixSet(name) => ObjectRef::new("PrefixSet", name.to_string()),
-        BgpKey::Policy(name) => ObjectRef::new("Policy", name.to_string()),
+        BgpKey::Policy(name) => match filter_of(name) {
+            Some(filter) => ObjectRef::new("BGPFilter", filter.as_str()),
+            None => ObjectRef::new("Policy", name.to_string()),
+        },
         BgpKey::Origination(prefix) => ObjectRef::new("Route", prefix.to_string()),
         BgpKey::Loaded => ObjectRef::new("Speaker", "loading"),
         BgpKey::Peer(key) => ObjectRef::new("Peer", key.to_string()),
@@ -275,6 +284,7 @@ fn command(key: &BgpKey, wanted: Option<&BgpObject>) -> Option<Command> {
         Some(BgpObject::Identity { asn, router_id }) => {
             Command::PutIdentity { asn: *asn, router_id: *router_id }
         }
+        Some(BgpObject::Cluster(id)) => Command::PutClusterId(*id),
         Some(BgpObject::PrefixSet(name, members)) => {
             Command::PutSet(name.clone(), SetDef::Prefixes(members.clone()))
         }
@@ -286,7 +296,7 @@ fn command(key: &BgpKey, wanted: Option<&BgpObject>) -> Option<Command> {
         Some(BgpObject::Peer(key, config, _)) => Command::PutPeer(*key, (**config).clone()),
         None => match key {
             // The speaker keeps the last identity, and loading cannot be undone.
-            BgpKey::Identity | BgpKey::Loaded => return None,
+            BgpKey::Identity | BgpKey::Cluster | BgpKey::Loaded => return None,
             BgpKey::PrefixSet(name) => Command::DeleteSet(SetKind::Prefixes, name.clone()),
             BgpKey::Policy(name) => Command::DeletePolicy(name.clone()),
             BgpKey::Origination(prefix) => Command::DeleteOrigination(nlri(*prefix)),

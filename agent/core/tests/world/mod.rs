@@ -316,6 +316,7 @@ impl World {
             Command::PutSet(name, _) | Command::DeleteSet(_, name) => format!("set {name}"),
             Command::PutPolicy(name, _) | Command::DeletePolicy(name) => format!("policy {name}"),
             Command::PutIdentity { .. } => "identity".to_owned(),
+            Command::PutClusterId(_) => "cluster id".to_owned(),
             Command::LoadingDone => "loaded".to_owned(),
             other => panic!("{other:?} is not asked for"),
         };

@@ -202,6 +202,8 @@ fn engine_config(settings: &Settings) -> Config {
             Mode::V4Only => BgpMode::V4Only,
             Mode::V6Only => BgpMode::V6Only,
         },
+        uplink_names: uplink_names(settings.uplink.as_deref()),
+        priorities: settings.priorities,
         router_id: match settings.router_id {
             RouterIdChoice::Address => None,
             RouterIdChoice::Hash => Some(hash),
@@ -210,6 +212,12 @@ fn engine_config(settings: &Settings) -> Config {
         fallback_router_id: hash,
         ..Config::new(NodeName::from(settings.node.as_str()))
     }
+}
+
+/// VPP names an interface that it shares with Linux after it; filters may mean either.
+fn uplink_names(uplink: Option<&str>) -> Vec<Arc<str>> {
+    let linux = uplink.and_then(|name| name.strip_prefix("host-"));
+    [uplink, linux].into_iter().flatten().map(Arc::from).collect()
 }
 
 /// The identifier that Calico derives from a node's name: the first four octets of its SHA-256, brought below the

@@ -4,6 +4,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use agent_core::config::RoutePriorities;
+
 use super::{Draft, Mode, RouterIdChoice};
 use crate::log::{LogFormat, LogLevel};
 use crate::yaml::{Mistake, duration};
@@ -136,12 +138,15 @@ pub(super) const ROWS: &[Row] = &[
         key: "bgp.route-priority",
         variables: &["PEREGRINE_BGP_ROUTE_PRIORITY"],
         default: "classic",
-        help: "classic: LOCAL_PREF 100 on the wire",
-        in_force: false,
-        set: |_, text| match text {
-            "classic" => Ok(()),
-            "calico" => Err(Mistake::Unsupported { remedy: "use classic" }),
-            _ => Err(word(&["classic", "calico"], text)),
+        help: "LOCAL_PREF of own routes: classic: 100; calico: 2147483647 less their priority, as Calico's BIRD sends",
+        in_force: true,
+        set: |draft, text| {
+            draft.priorities = match text {
+                "classic" => RoutePriorities::Classic,
+                "calico" => RoutePriorities::Calico,
+                _ => return Err(word(&["classic", "calico"], text)),
+            };
+            Ok(())
         },
     },
     Row {

@@ -28,7 +28,7 @@ vpp:
   info-file: none
 bgp:
   mode: v4-only
-  route-priority: classic
+  route-priority: calico
   require-policy: false
   enforce-first-as: false
   router-id: 192.0.2.7
@@ -50,6 +50,7 @@ features: { srv6: false, multinet: false, ipsec: false }
         loss_grace: Duration::from_secs(7),
         audit: Some(Duration::from_secs(90)),
         mode: Mode::V4Only,
+        priorities: RoutePriorities::Calico,
         router_id: RouterIdChoice::Is(Ipv4Addr::new(192, 0, 2, 7)),
         api: "/run/p.sock".into(),
         state: "/var/lib/p".into(),

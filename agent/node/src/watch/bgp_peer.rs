@@ -19,7 +19,7 @@ pub(super) fn value(peer: &BgpPeer) -> PeerSpec {
         local_workload_selector: peer.local_workload_selector.clone(),
         asn: peer.as_number.map(Asn),
         local_asn: peer.local_as_number.map(Asn),
-        filters: peer.filters.clone(),
+        filters: peer.filters.iter().map(|name| name.as_str().into()).collect(),
         password: peer.password.is_some(),
         source_address: if peer.any_source { SourceAddress::Any } else { SourceAddress::UseNodeIp },
         max_restart_time: peer.max_restart_time,

@@ -183,6 +183,12 @@ const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
         "capabilities.rs",
         "messages_beyond_4096_octets_both_ways",
     ),
+    (
+        "a BGPFilter edited while sessions are up, both ways",
+        "BIRD",
+        "filters.rs",
+        "an_edited_filter_counts_at_once_both_ways_without_a_reset",
+    ),
 ];
 
 /// Runs a cell in a lab of its own.

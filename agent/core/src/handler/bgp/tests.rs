@@ -1,103 +1,96 @@
-//! Export policy and best paths.
+//! The gate in front of the policies, and best paths. What the policies say is tested from outside, in `tests/calico`.
 
 #![allow(clippy::wildcard_enum_match_arm)]
 
-use bgp_core::policy::{Direction, Learned, Library, Otherwise, PeerType, Route, SetDef, Verdict, eval};
+use bgp_core::command::Chain;
+use bgp_core::policy::{self, Library, Route, SetDef, Verdict, eval};
 use bgp_core::rib::{AttrId, AttrStore, NextHopSet};
 use bgp_core::{NextHop, Nlri};
 
 use super::*;
+use crate::model::{FilterAction, FilterRule};
 
-/// What the built-in rule says about a prefix, with these blocks and pools.
-fn exported(blocks: &[&str], pools: &[Pool], prefix: &str) -> bool {
-    let through = passes(THROUGH_POLICY, true, blocks, pools, prefix);
-    assert_eq!(passes(EXPORT_POLICY, true, blocks, pools, prefix), through, "one rule for all sessions");
-    assert_eq!(passes(EXPORT_POLICY, false, blocks, pools, prefix), through, "where VPP doesn't matter");
-    assert!(!passes(THROUGH_POLICY, false, blocks, pools, prefix), "through a VPP that can't forward");
-    through
+fn handler() -> BgpHandler {
+    BgpHandler::new(&Config::new("a".into()))
 }
 
-fn passes(policy: &str, carries: bool, blocks: &[&str], pools: &[Pool], prefix: &str) -> bool {
-    let mut handler = BgpHandler::default();
+/// Whether a block of this node passes the policies of a chain, behind a filter that lets everything out.
+fn passes(chain: &[&str], carries: bool) -> bool {
+    let mut handler = handler();
     let mut fx = Effects::default();
     handler.carry(carries, &mut fx);
     assert_eq!(fx.bgp, [], "no policy before its sets");
-    let pools = pools.iter().enumerate().map(|(n, pool)| (PoolName::from(n.to_string()), pool.clone()));
-    handler.on(Instant::ZERO, &Change::Resync(pools.collect()), &mut fx);
-    for of in Family::UNICAST {
-        let blocks: Vec<IpNet> =
-            blocks.iter().map(|text| text.parse().unwrap()).filter(|net| family(net) == of).collect();
-        fx.bgp.push(BgpEdit::Put(block_set(of, &blocks)));
-        fx.bgp.push(BgpEdit::Put(host_set(of, &blocks)));
-    }
+    handler.on(Instant::ZERO, &Change::<PoolName, Pool>::Resync(Vec::new()), &mut fx);
+    let all = vec![FilterRule::every(1, FilterAction::Accept(Vec::new()))];
+    let filter = Filter { export_v4: all, ..Filter::default() };
+    handler.on(Instant::ZERO, &Change::Upsert(FilterName::from("f"), filter), &mut fx);
     let mut library = Library::new();
-    let mut found = None;
+    for object in own_sets(Family::Ipv4Unicast, &["10.0.0.0/26".parse().unwrap()]) {
+        let BgpObject::PrefixSet(name, members) = object else { panic!() };
+        library.put_set(&name, &SetDef::Prefixes(members)).unwrap();
+    }
+    for object in own_sets(Family::Ipv6Unicast, &[]) {
+        let BgpObject::PrefixSet(name, members) = object else { panic!() };
+        library.put_set(&name, &SetDef::Prefixes(members)).unwrap();
+    }
     for edit in fx.bgp {
         match edit {
             BgpEdit::Put(BgpObject::PrefixSet(name, members)) => {
                 library.put_set(&name, &SetDef::Prefixes(members)).unwrap();
             }
-            BgpEdit::Put(BgpObject::Policy(name, definition)) if name == PolicyName::new(policy) => {
-                found = Some((name, definition));
+            BgpEdit::Put(BgpObject::Policy(name, definition)) => {
+                library.put_policy(&name, definition).unwrap();
             }
-            BgpEdit::Put(BgpObject::Policy(..)) => {}
             other => panic!("{other:?}"),
         }
     }
-    let (name, definition) = found.unwrap();
-    library.put_policy(&name, definition).unwrap();
-    let pipeline = library.pipeline([&name], Otherwise::Reject).unwrap();
+    let chain = Chain::new(chain.iter().copied(), policy::Otherwise::Reject);
     let mut store = AttrStore::new(1);
     let id = store.intern(&[], None, Default::default);
     let route = Route {
-        direction: Direction::Export,
-        nlri: prefix.parse().unwrap(),
+        direction: policy::Direction::Export,
+        nlri: "10.0.0.0/26".parse().unwrap(),
         attrs: store.set(id),
-        learned: Learned::Local,
+        learned: policy::Learned::Local,
         neighbor: "192.0.2.9".parse().unwrap(),
-        peer_type: PeerType::Internal,
+        peer_type: policy::PeerType::External,
         front: &[],
         interfaces: None,
     };
+    let pipeline = library.pipeline(&chain.policies, chain.default).unwrap();
     matches!(eval(&pipeline, &route), Verdict::Accept(..))
 }
 
-fn pool(cidr: &str, forbids: bool) -> Pool {
-    Pool { disable_bgp_export: forbids, ..Pool::new(cidr.parse().unwrap()) }
-}
-
 #[test]
-fn blocks_go_out_and_what_is_inside_them_does_not() {
-    let pools = [pool("10.0.0.0/16", false), pool("fd00::/48", false)];
-    for (prefix, expected) in [
-        ("10.0.0.0/26", true),
-        ("10.0.0.5/32", false),
-        ("10.0.0.0/27", false),
-        ("10.0.1.0/26", true),
-        ("10.0.1.7/32", true),
-        ("10.0.0.0/16", true),
-        ("10.0.0.0/15", false),
-        ("0.0.0.0/0", false),
-        ("203.0.113.0/24", false),
-        ("fd00::/122", true),
-        ("fd00::5/128", false),
-        ("fd00::1:0/122", true),
-        ("::/0", false),
-    ] {
-        assert_eq!(exported(&["10.0.0.0/26", "fd00::/122"], &pools, prefix), expected, "{prefix}");
+fn while_vpp_cannot_forward_nothing_goes_through_us_whatever_filters_say() {
+    for chain in [&[EXPORT_POLICY][..], &["export-f", EXPORT_POLICY]] {
+        let through = [&[THROUGH_POLICY], chain].concat();
+        for carries in [true, false] {
+            assert!(passes(chain, carries), "where VPP doesn't matter");
+            assert_eq!(passes(&through, carries), carries);
+        }
     }
 }
 
 #[test]
-fn a_block_outside_every_pool_goes_out_and_one_inside_a_forbidden_pool_does_not() {
-    assert!(exported(&["10.9.0.0/26"], &[], "10.9.0.0/26"));
-    assert!(!exported(&["10.9.0.0/26"], &[pool("10.9.0.0/16", true)], "10.9.0.0/26"));
-    assert!(!exported(&[], &[pool("10.9.0.0/16", true)], "10.9.1.0/26"));
-}
-
-#[test]
-fn a_block_of_one_address_is_announced_itself() {
-    assert!(exported(&["10.9.0.7/32"], &[], "10.9.0.7/32"));
+fn a_filter_that_goes_takes_its_policies_along() {
+    let mut handler = handler();
+    let gone = |handler: &mut BgpHandler, change| {
+        let mut fx = Effects::default();
+        handler.on(Instant::ZERO, &change, &mut fx);
+        let name = |edit: BgpEdit| match edit {
+            BgpEdit::Delete(BgpKey::Policy(name)) => Some(name.to_string()),
+            _ => None,
+        };
+        fx.bgp.into_iter().filter_map(name).collect::<Vec<_>>()
+    };
+    let f = || FilterName::from("f");
+    assert_eq!(gone(&mut handler, Change::Upsert(f(), Filter::default())), [""; 0]);
+    assert_eq!(gone(&mut handler, Change::Delete(f())), ["import-f", "export-f"]);
+    gone(&mut handler, Change::Upsert(f(), Filter::default()));
+    assert_eq!(gone(&mut handler, Change::Resync(Vec::new())), ["import-f", "export-f"]);
+    assert_eq!(filter_of(&PolicyName::new("import-f")), Some(f()));
+    assert_eq!(filter_of(&PolicyName::new(EXPORT_POLICY)), None);
 }
 
 fn id() -> AttrId {
@@ -130,7 +123,7 @@ fn change(prefix: &str, hops: &[&str]) -> RibEvent {
 
 #[test]
 fn hops_keep_their_weights() {
-    let mut handler = BgpHandler::default();
+    let mut handler = handler();
     let hop = |last: u8| NextHop::V4([192, 0, 2, last].into());
     let v6 = |link_local: &str| NextHop::V6 {
         global: "2001:db8::1".parse().unwrap(),
@@ -168,7 +161,7 @@ fn told(handler: &mut BgpHandler, event: &RibEvent) -> Vec<String> {
 
 #[test]
 fn best_paths_become_connectivity() {
-    let mut handler = BgpHandler::default();
+    let mut handler = handler();
     assert_eq!(told(&mut handler, &change("10.0.0.0/26", &["192.0.2.2"])), ["10.0.0.0/26 via 192.0.2.2"]);
     assert_eq!(
         told(&mut handler, &change("fd00::/122", &["2001:db8::2"])),
@@ -182,7 +175,7 @@ fn best_paths_become_connectivity() {
 
 #[test]
 fn a_stream_that_starts_anew_is_told_as_one_complete_list() {
-    let mut handler = BgpHandler::default();
+    let mut handler = handler();
     told(&mut handler, &change("10.0.0.0/26", &["192.0.2.2"]));
     assert_eq!(told(&mut handler, &RibEvent::Resync), Vec::<String>::new());
     for (prefix, hops) in [

@@ -38,6 +38,8 @@ pub(super) struct Claim {
     pub(super) config: Box<PeerConfig>,
     /// The object that a person would change.
     pub(super) origin: ObjectRef,
+    /// The neighbour is to be reached through this gateway.
+    pub(super) gateway: Option<IpAddr>,
 }
 
 /// What the claims of one address come to.
@@ -47,6 +49,8 @@ pub(super) struct Verdict {
     pub(super) changed: Vec<(PeerKey, Claim)>,
     pub(super) conflicts: Vec<Condition>,
     pub(super) conflicts_changed: bool,
+    /// The gateway to the address, before and now.
+    pub(super) gateway: (Option<IpAddr>, Option<IpAddr>),
 }
 
 type Place = (Ground, Claimant, u16);
@@ -109,6 +113,8 @@ impl Claims {
             }
         }
         let before = self.sessions.remove(&address).unwrap_or_default();
+        let gateway = |sessions: &BTreeMap<PeerKey, Claim>| sessions.values().find_map(|claim| claim.gateway);
+        let gateway = (gateway(&before), gateway(&sessions));
         let gone = before.keys().filter(|key| !sessions.contains_key(key)).copied().collect();
         let changed = sessions
             .iter()
@@ -123,7 +129,7 @@ impl Claims {
         if !conflicts.is_empty() {
             self.conflicts.insert(address, conflicts.clone());
         }
-        Verdict { gone, changed, conflicts, conflicts_changed }
+        Verdict { gone, changed, conflicts, conflicts_changed, gateway }
     }
 }
 

@@ -1,21 +1,21 @@
 //! From objects to claims: one BGPPeer, or one node of the mesh, and the sessions it asks for on this node.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::num::{NonZeroU8, NonZeroU16};
 use std::time::Duration;
 
 use bgp_core::command::{Chain, LocalAsn, NextHopMode, PeerConfig};
 use bgp_core::peer_key::PeerKey;
-use bgp_core::policy::PolicyName;
+use bgp_core::policy::{Otherwise, PolicyName};
 use bgp_core::session::{AddPath, GracefulRestart, RemoteAsn, RestartTime};
 use bgp_core::{Asn, FamilySet};
 
 use super::Cluster;
 use super::claims::{Claim, Ground};
-use crate::handler::bgp::{EXPORT_POLICY, THROUGH_POLICY};
+use crate::handler::bgp::{EXPORT_POLICY, THROUGH_POLICY, policy_name};
 use crate::model::{
-    Condition, NextHopChoice, Node, NodeName, ObjectRef, PeerEndpoint, PeerName, PeerPort, PeerSpec,
-    SourceAddress, family_of,
+    Condition, Direction, FilterName, NextHopChoice, Node, NodeName, ObjectRef, PeerEndpoint, PeerName,
+    PeerPort, PeerSpec, SourceAddress, family_of,
 };
 use crate::selector::Selector;
 
@@ -44,6 +44,8 @@ struct Wanted<'a> {
     origin: ObjectRef,
     description: String,
     restart_time: Option<Duration>,
+    /// The remote end's cluster id, where the remote end is known to be a node that has one.
+    cluster_id: Option<Ipv4Addr>,
     spec: Option<&'a PeerSpec>,
 }
 
@@ -75,7 +77,25 @@ impl Compiled {
         if !self.spec.manual_reverse {
             self.reverse(&origin, cluster, &mut wanted);
         }
-        wanted.into_iter().filter_map(|wanted| claim(wanted, cluster)).collect()
+        let claims: Vec<Claim> = wanted.into_iter().filter_map(|wanted| claim(wanted, cluster)).collect();
+        if !claims.is_empty() {
+            for filter in self.filters().filter(|filter| !cluster.filters.contains(*filter)) {
+                conditions.push(Condition::warning(
+                    origin.clone(),
+                    "spec.filters",
+                    format!(
+                        "there is no BGPFilter {filter}; until there is one, the session goes without it"
+                    ),
+                    "create the BGPFilter, or take its name out",
+                ));
+            }
+        }
+        claims
+    }
+
+    /// The filters that it names.
+    pub(super) fn filters(&self) -> impl Iterator<Item = &FilterName> {
+        self.spec.filters.iter()
     }
 
     fn global(&self) -> bool {
@@ -128,6 +148,8 @@ impl Compiled {
                 origin: origin.clone(),
                 description: origin.to_string(),
                 restart_time: self.spec.max_restart_time,
+                // Of an address nothing more is known, even if some node has it.
+                cluster_id: None,
                 spec: Some(&self.spec),
             });
         }
@@ -187,6 +209,7 @@ impl Compiled {
             origin: origin.clone(),
             description: format!("{origin} to node {name}"),
             restart_time: self.spec.max_restart_time,
+            cluster_id: node.cluster_id,
             spec: Some(&self.spec),
         }
     }
@@ -221,6 +244,7 @@ pub(super) fn mesh(cluster: &Cluster, name: &NodeName) -> Vec<Claim> {
                 origin: ObjectRef::new("Node", name.as_str()),
                 description: format!("mesh with node {name}"),
                 restart_time: cluster.default_config().and_then(|config| config.mesh_max_restart_time),
+                cluster_id: None,
                 spec: None,
             },
             cluster,
@@ -243,11 +267,18 @@ fn claim(wanted: Wanted<'_>, cluster: &Cluster) -> Option<Claim> {
         return None;
     }
     let spec = wanted.spec;
-    let local_asn = spec.and_then(|spec| spec.local_asn).filter(|asn| asn.0 != 0);
+    // The other half of an object presents the node's own AS: what the object says is about its own end.
+    let own_end = spec.filter(|_| wanted.ground != Ground::Reverse);
+    let local_asn = own_end.and_then(|spec| spec.local_asn).filter(|asn| asn.0 != 0);
     let external = wanted.asn != local_asn.unwrap_or_else(|| cluster.own_asn());
     let node = cluster.own()?;
     let mut config = PeerConfig::new(RemoteAsn::Is(wanted.asn));
     config.local_asn = local_asn.filter(|asn| *asn != cluster.own_asn()).map(LocalAsn::new);
+    // A reflector of our own cluster has the same clients; whoever is of another, or of none that is known, is one.
+    let ours = node.cluster_id.filter(|_| !external);
+    config.route_reflector_client = ours.is_some() && ours != wanted.cluster_id;
+    let allowed = own_end.map_or(0, |spec| spec.allowed_local_asns);
+    config.allow_own_as = u8::try_from(allowed).unwrap_or(u8::MAX);
     config.families = FamilySet::only(family);
     config.add_path = AddPath::ALL;
     config.keepalive = spec.and_then(|spec| spec.keepalive_time).and_then(whole_seconds);
@@ -259,7 +290,6 @@ fn claim(wanted: Wanted<'_>, cluster: &Cluster) -> Option<Claim> {
     config.local_address = wanted.local;
     config.multihop_ttl = external.then_some(MULTIHOP_TTL);
     config.ttl_security = NonZeroU8::new(spec.map_or(0, |spec| spec.ttl_security));
-    config.import = Chain::ACCEPT;
     config.next_hop = match spec.map(|spec| spec.next_hop).unwrap_or_default() {
         NextHopChoice::SelfAddress => NextHopMode::SelfAddress,
         NextHopChoice::Keep => NextHopMode::Keep,
@@ -271,13 +301,21 @@ fn claim(wanted: Wanted<'_>, cluster: &Cluster) -> Option<Claim> {
         NextHopMode::Default => external,
         NextHopMode::Keep => false,
     };
-    let export = if through { THROUGH_POLICY } else { EXPORT_POLICY };
-    config.export = Chain::named(PolicyName::new(export));
+    let filters = spec.map_or(&[][..], |spec| &spec.filters);
+    let filters: Vec<&FilterName> = filters.iter().filter(|name| cluster.filters.contains(*name)).collect();
+    let of = |direction| filters.iter().map(move |name| policy_name(name, direction));
+    let first = through.then(|| PolicyName::new(THROUGH_POLICY));
+    let last = PolicyName::new(EXPORT_POLICY);
+    config.import = Chain::new(of(Direction::Import), Otherwise::Accept);
+    config.export =
+        Chain::new(first.into_iter().chain(of(Direction::Export)).chain([last]), Otherwise::Reject);
     config.next_hop_v4 = node.ipv4.map(|net| net.addr());
     config.next_hop_v6 = node.ipv6.map(|net| net.addr());
     config.description = wanted.description;
     let key = PeerKey::new(wanted.address).with_port(wanted.port.0);
-    Some(Claim { ground: wanted.ground, key, config: Box::new(config), origin: wanted.origin })
+    // The other end would go through the same gateway from the wrong side.
+    let gateway = own_end.and_then(|spec| spec.reachable_by);
+    Some(Claim { ground: wanted.ground, key, config: Box::new(config), origin: wanted.origin, gateway })
 }
 
 /// A KEEPALIVE interval that a session with our hold time can have.
@@ -332,9 +370,18 @@ impl Problems {
         if spec.peer_ip.is_none() && spec.peer_selector.is_none() && spec.local_workload_selector.is_none() {
             self.error("spec", "it names no remote end", "set peerIP or peerSelector");
         }
+        if let (Some(gateway), Some(PeerEndpoint { address, .. })) = (spec.reachable_by, spec.peer_ip)
+            && gateway.is_ipv4() != address.is_ipv4()
+        {
+            self.error(
+                "spec.reachableBy",
+                format!("{gateway} is of another IP version than the neighbor {address}"),
+                "set a gateway of the neighbor's IP version",
+            );
+        }
         if let Some(PeerEndpoint { address, port }) = spec.peer_ip {
             let multicast = address.is_multicast() || address.is_unspecified();
-            if multicast || address == IpAddr::V4(std::net::Ipv4Addr::BROADCAST) {
+            if multicast || address == IpAddr::V4(Ipv4Addr::BROADCAST) {
                 self.error("spec.peerIP", format!("{address} cannot be a neighbor"), "set a unicast address");
             }
             if port == Some(PeerPort(0)) {
@@ -375,27 +422,6 @@ impl Problems {
                 "spec.password",
                 "passwords are not supported yet, so there is no session",
                 "remove password",
-            );
-        }
-        if !spec.filters.is_empty() {
-            self.error(
-                "spec.filters",
-                "filters are not supported yet; a session without them would exchange what they forbid",
-                "remove filters",
-            );
-        }
-        if spec.reachable_by.is_some() {
-            self.warning(
-                "spec.reachableBy",
-                "not supported yet: no route to the peer is added",
-                "add the route",
-            );
-        }
-        if spec.allowed_local_asns > 0 {
-            self.warning(
-                "spec.numAllowedLocalASNumbers",
-                "not supported yet: paths with our AS are not used",
-                "remove numAllowedLocalASNumbers",
             );
         }
         if spec.max_restart_time.is_some_and(|time| restart_time(time).is_none()) {

@@ -16,9 +16,12 @@ struct Bench {
     handler: PeerHandler,
     sessions: BTreeMap<String, PeerConfig>,
     identity: Option<(Asn, RouterId)>,
+    cluster_id: Option<RouterId>,
     conditions: BTreeMap<String, Vec<Condition>>,
     /// Sessions put or deleted by the last event.
     edits: usize,
+    /// What the last event wanted of VPP.
+    vpp: Vec<VppEdit>,
 }
 
 impl Bench {
@@ -31,8 +34,10 @@ impl Bench {
             handler: PeerHandler::new(&config),
             sessions: BTreeMap::new(),
             identity: None,
+            cluster_id: None,
             conditions: BTreeMap::new(),
             edits: 0,
+            vpp: Vec::new(),
         }
     }
 
@@ -47,6 +52,7 @@ impl Bench {
         let nodes = nodes.iter().map(|(name, node)| (NodeName::from(*name), node.clone())).collect();
         self.hear(&Change::<BgpConfigName, BgpConfig>::Resync(Vec::new()));
         self.hear(&Change::<PeerName, PeerSpec>::Resync(Vec::new()));
+        self.hear(&Change::<FilterName, Filter>::Resync(Vec::new()));
         self.hear(&Change::Resync(nodes));
     }
 
@@ -66,6 +72,7 @@ impl Bench {
                 BgpEdit::Put(BgpObject::Identity { asn, router_id }) => {
                     self.identity = Some((asn, router_id));
                 }
+                BgpEdit::Put(BgpObject::Cluster(id)) => self.cluster_id = id,
                 BgpEdit::Delete(BgpKey::Peer(key)) => {
                     self.edits += 1;
                     self.sessions.remove(&key.to_string()).unwrap();
@@ -73,6 +80,7 @@ impl Bench {
                 other => panic!("{other:?}"),
             }
         }
+        self.vpp = fx.vpp;
         for patch in fx.status {
             self.conditions.insert(patch.subject.to_string(), patch.conditions);
         }
@@ -157,9 +165,11 @@ fn the_smaller_address_as_text_connects() {
 fn reflectors_take_no_part_in_the_mesh() {
     let reflector = Node { cluster_id: Some("1.0.0.1".parse().unwrap()), ..v4("192.0.2.2/24") };
     let mut bench = Bench::started(&[("a", v4("192.0.2.1/24")), ("b", reflector), ("c", v4("192.0.2.3/24"))]);
-    assert_eq!(bench.keys(), ["192.0.2.3"]);
+    assert_eq!((bench.keys(), bench.cluster_id), (vec!["192.0.2.3"], None));
     bench.node("a", Node { cluster_id: Some("1.0.0.1".parse().unwrap()), ..v4("192.0.2.1/24") });
-    assert_eq!(bench.keys(), Vec::<&str>::new());
+    assert_eq!((bench.keys(), bench.cluster_id), (Vec::new(), Some(RouterId(0x0100_0001))));
+    bench.node("a", v4("192.0.2.1/24"));
+    assert_eq!((bench.keys(), bench.cluster_id), (vec!["192.0.2.3"], None));
 }
 
 #[test]
@@ -192,6 +202,7 @@ fn nothing_is_wanted_before_all_lists_are_in() {
     bench.node("b", v4("192.0.2.2/24"));
     bench.hear(&Change::<BgpConfigName, BgpConfig>::Resync(Vec::new()));
     bench.hear(&Change::<PeerName, PeerSpec>::Resync(Vec::new()));
+    bench.hear(&Change::<FilterName, Filter>::Resync(Vec::new()));
     assert_eq!(bench.keys(), Vec::<&str>::new());
     let all = [("a", "192.0.2.1/24"), ("b", "192.0.2.2/24")];
     bench.hear(&Change::Resync(all.iter().map(|(name, net)| (NodeName::from(*name), v4(net))).collect()));
@@ -410,9 +421,9 @@ fn values_that_make_no_sense_are_named_with_a_remedy() {
         ),
         (
             PeerSpec { filters: vec!["f".into()], ..peer_ip("198.51.100.1", 1) },
-            "BGPPeer p spec.filters: filters are not supported yet; a session without them would exchange what they \
-             forbid (remove filters)",
-            false,
+            "BGPPeer p spec.filters: there is no BGPFilter f; until there is one, the session goes without it (create the \
+             BGPFilter, or take its name out)",
+            true,
         ),
         (
             PeerSpec { peer_selector: Some("all()".into()), ..peer_ip("198.51.100.1", 0) },
@@ -514,4 +525,69 @@ fn port_zero_of_a_configuration_is_named_and_ignored() {
              port from 1 to 65535)"
         ]
     );
+}
+
+#[test]
+fn a_neighbour_behind_a_gateway_has_a_route_while_it_is_one() {
+    let mut bench = Bench::started(&[("a", v4("192.0.2.1/24")), ("b", v4("192.0.2.2/24"))]);
+    let spec = |gateway: &str| PeerSpec {
+        reachable_by: Some(gateway.parse().unwrap()),
+        ..peer_ip("198.51.100.9", 65010)
+    };
+    let key = RouteKey { table: TableId::MAIN, prefix: "198.51.100.9/32".parse().unwrap() };
+    let wanted = |gateway: &str| {
+        let path = Path { to: Target::Gateway(gateway.parse().unwrap()), weight: 1 };
+        let source = VppEdit::Want(Owner::Session, ObjectKey::FibSource);
+        vec![source, VppEdit::WantRoute(Owner::Session, key, Arc::from([path]))]
+    };
+    let released = vec![
+        VppEdit::ReleaseRoute(Owner::Session, key),
+        VppEdit::Release(Owner::Session, ObjectKey::FibSource),
+    ];
+    bench.peer("p", spec("192.0.2.254"));
+    assert_eq!(bench.vpp, wanted("192.0.2.254"));
+    bench.peer("p", spec("192.0.2.253"));
+    assert_eq!(bench.vpp, wanted("192.0.2.253"));
+    bench.peer("p", PeerSpec { keepalive_time: Some(Duration::from_secs(10)), ..spec("192.0.2.253") });
+    assert_eq!(bench.vpp, []);
+    bench.peer("p", peer_ip("198.51.100.9", 65010));
+    assert_eq!(bench.vpp, released);
+    bench.peer("p", spec("192.0.2.254"));
+    bench.hear(&Change::<PeerName, PeerSpec>::Delete(PeerName::from("p")));
+    assert_eq!(bench.vpp, released);
+    bench.peer("p", spec("2001:db8::1"));
+    assert_eq!((bench.vpp.len(), bench.keys()), (0, vec!["192.0.2.2"]), "{:?}", bench.reasons());
+    // The object's other half is on the far side of the gateway.
+    bench.peer(
+        "p",
+        PeerSpec { reachable_by: Some("192.0.2.254".parse().unwrap()), ..peer_ip("192.0.2.1", 64512) },
+    );
+    assert_eq!(bench.vpp, []);
+}
+
+#[test]
+fn the_other_half_of_an_object_presents_the_nodes_own_as() {
+    let mut bench = Bench::started(&[("a", v4("192.0.2.1/24")), ("b", labelled(v4("192.0.2.2/24"), "rr"))]);
+    bench.no_mesh();
+    let spec = PeerSpec {
+        node: Some(NodeName::from("b")),
+        local_asn: Some(Asn(65001)),
+        allowed_local_asns: 3,
+        ..peer_ip("192.0.2.1", 64512)
+    };
+    bench.peer("p", spec.clone());
+    let reverse = &bench.sessions["192.0.2.2"];
+    assert_eq!((reverse.local_asn, reverse.allow_own_as), (None, 0));
+    bench.peer(
+        "p",
+        PeerSpec {
+            node: Some(NodeName::from("a")),
+            peer_ip: None,
+            asn: None,
+            peer_selector: Some("has(rr)".into()),
+            ..spec
+        },
+    );
+    let explicit = &bench.sessions["192.0.2.2"];
+    assert_eq!((explicit.local_asn, explicit.allow_own_as), (Some(LocalAsn::new(Asn(65001))), 3));
 }

@@ -193,7 +193,7 @@ fn the_examples_are_whole() {
         [
             "list Node [node-a node-b]",
             "list BGPConfiguration [default]",
-            "list BGPFilter []",
+            "list BGPFilter [top-of-rack]",
             "list BGPPeer [top-of-rack-v4 top-of-rack-v6]",
             "list IPPool [plain plain-v6 tunnelled]",
             "list BlockAffinity [node-a-10-244-1-0-26 node-a-10-245-1-0-26 node-a-fd00-10-244-1---122]",
