@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use bgp_wire::attr::{Canonical, encode};
-use bgp_wire::{Family, NextHop, PathId, RouterId};
+use bgp_wire::{Family, NextHop, Nlri, PathId, RouterId};
 use bytes::{Bytes, BytesMut};
 
 use super::adj_out::{Origin, Told};
@@ -16,7 +16,9 @@ use super::group::GroupKey;
 use super::queue::{Queue, Scope};
 use super::summaries::Summaries;
 use crate::command::{Audience, Origination};
-use crate::policy::{Decider, Direction, Edits, Interfaces, Learned, Pipeline, Route, Verdict, eval};
+use crate::policy::{
+    Decider, Direction, Edits, Interfaces, Learned, Pipeline, Route, Signature, Verdict, eval_signed,
+};
 use crate::rib::{AttrSet, AttrStore, DestId, SourceId, Sources, Table};
 use crate::stats::SpeakerStats;
 
@@ -90,18 +92,33 @@ impl Filter {
         }
     }
 
-    /// Runs the filter: no edits where nothing is to change.
+    /// All that the filter can tell of a prefix. Prefixes of equal attributes for which that is the same are treated alike.
+    #[inline]
+    pub(crate) fn signature(&self, nlri: &Nlri) -> Signature {
+        match self {
+            Self::Accept | Self::Reject => Signature::default(),
+            Self::OwnOnly(filter) => filter.signature(nlri),
+            Self::Policies { pipeline, .. } => pipeline.signature(nlri),
+        }
+    }
+
+    /// Runs the filter over a route whose prefix has this signature: no edits where nothing is to change.
     ///
     /// # Errors
     /// Why the route does not pass.
-    pub(crate) fn run(&self, route: &Route<'_>) -> Result<Option<Edits>, Withheld<'_>> {
+    pub(crate) fn run(
+        &self,
+        route: &Route<'_>,
+        signature: &Signature,
+    ) -> Result<Option<Edits>, Withheld<'_>> {
         match self {
             Self::Accept => Ok(None),
             Self::Reject => Err(Withheld::Policy(Decider::NONE)),
-            Self::OwnOnly(filter) if route.learned == Learned::Local => filter.run(route),
+            Self::OwnOnly(filter) if route.learned == Learned::Local => filter.run(route, signature),
             Self::OwnOnly(_) => Err(Withheld::Deferred),
             Self::Policies { pipeline, interfaces } => {
-                match eval(pipeline, &Route { interfaces: interfaces.as_deref(), ..*route }) {
+                let route = Route { interfaces: interfaces.as_deref(), ..*route };
+                match eval_signed(pipeline, &route, signature) {
                     Verdict::Accept(edits, _) => Ok(Some(edits).filter(|edits| !edits.is_empty())),
                     Verdict::Reject(decider) => Err(Withheld::Policy(decider)),
                 }
@@ -139,7 +156,7 @@ pub(crate) struct Form {
 pub(crate) struct Forms {
     list: Vec<Form>,
     /// The verdict on the attribute set that came last: prefixes of one set come together.
-    last: Option<(Told, Option<u32>)>,
+    last: Option<(Told, Signature, Option<u32>)>,
 }
 
 const PLAIN: [Learned; 3] = [Learned::Local, Learned::External, Learned::Internal];
@@ -212,16 +229,18 @@ impl<K: ExportKey> Cx<'_, K> {
         key: K,
         route: Told,
     ) -> Option<u32> {
-        if let Some((last, verdict)) = self.scratch.forms.last
+        let signature = filter.signature(&key.into());
+        if let Some((last, seen, verdict)) = &self.scratch.forms.last
             && last.attr == route.attr
+            && *seen == signature
             && is_as_good(last.origin, route.origin, group)
         {
-            return verdict;
+            return *verdict;
         }
-        let verdict = self.judge(filter, group, key, route).ok();
+        let verdict = self.judge_signed(filter, group, key, &signature, route).ok();
         let verdict = verdict.map(|form| self.scratch.forms.number(form));
-        if route.origin != Origin::LOCAL && !filter.is_by_prefix() {
-            self.scratch.forms.last = Some((route, verdict));
+        if route.origin != Origin::LOCAL {
+            self.scratch.forms.last = Some((route, signature, verdict));
         }
         verdict
     }
@@ -237,6 +256,17 @@ impl<K: ExportKey> Cx<'_, K> {
         key: K,
         told: Told,
     ) -> Result<Form, Withheld<'f>> {
+        self.judge_signed(filter, group, key, &filter.signature(&key.into()), told)
+    }
+
+    fn judge_signed<'f>(
+        &self,
+        filter: &'f Filter,
+        group: &GroupKey,
+        key: K,
+        signature: &Signature,
+        told: Told,
+    ) -> Result<Form, Withheld<'f>> {
         let attrs = self.attrs.set(told.attr);
         let learned = told.origin.learned();
         if !group.rules.admit(told.origin, attrs.facts()) {
@@ -245,7 +275,7 @@ impl<K: ExportKey> Cx<'_, K> {
         if learned == Learned::Local && !self.may_hear(group, key) {
             return Err(Withheld::Audience);
         }
-        let mut edits = filter.run(&Route {
+        let route = Route {
             direction: Direction::Export,
             nlri: key.into(),
             attrs,
@@ -255,7 +285,8 @@ impl<K: ExportKey> Cx<'_, K> {
             peer_type: group.rules.peer_type(),
             front: &group.rules.front(),
             interfaces: None,
-        })?;
+        };
+        let mut edits = filter.run(&route, signature)?;
         group.rules.mark(&mut edits);
         let edit = edits.as_ref().and_then(|edits| edits.next_hop);
         let next_hop = group.rules.next_hop(learned, edit, attrs.next_hop()).ok_or(Withheld::NextHop)?;

@@ -3,18 +3,20 @@
 //! The result says what is to change; nothing is copied or changed here. A path that is accepted without edits keeps
 //! its attribute number, so the usual case costs nothing but the tests.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bgp_wire::attr::SegmentKind;
+use bgp_wire::attr::{Community, SegmentKind, code};
 use bgp_wire::{Asn, NextHop, Nlri};
 
 use super::definition::{Default, Direction, Learned, Match, Otherwise, PeerType, PolicyName};
 use super::edits::{Edits, NextHopEdit};
 use super::program::{Cond, Pipeline, Program, Then};
 use super::sets::NumberSet;
+use super::signature::Signature;
 use crate::rib::AttrSet;
 
 /// Names of the interfaces that lead to next hops, where the embedder has told them.
@@ -96,9 +98,19 @@ impl<'p> Decider<'p> {
 /// Runs a chain of policies over a path. Statements see what earlier ones changed.
 #[must_use]
 pub fn eval<'p>(pipeline: &'p Pipeline, route: &Route<'_>) -> Verdict<'p> {
+    eval_signed(pipeline, route, &pipeline.signature(&route.nlri))
+}
+
+/// The same for a prefix whose signature is known.
+pub(crate) fn eval_signed<'p>(
+    pipeline: &'p Pipeline,
+    route: &Route<'_>,
+    signature: &Signature,
+) -> Verdict<'p> {
+    let view = View::new(route, signature);
     let mut edits = Edits::default();
     for program in &pipeline.programs {
-        match run(program, route, &mut edits, &mut |_, _| {}) {
+        match run(program, &view, &mut edits, &mut |_, _| {}) {
             Some((true, decider)) => return Verdict::Accept(edits, decider),
             Some((false, decider)) => return Verdict::Reject(decider),
             None => {}
@@ -110,28 +122,65 @@ pub fn eval<'p>(pipeline: &'p Pipeline, route: &Route<'_>) -> Verdict<'p> {
     }
 }
 
+/// Runs a chain, and tells which statements the path matched on its way, in order.
+#[must_use]
+pub fn trace<'p>(pipeline: &'p Pipeline, route: &Route<'_>) -> (Verdict<'p>, Vec<Decider<'p>>) {
+    let signature = pipeline.signature(&route.nlri);
+    let view = View::new(route, &signature);
+    let (mut edits, mut passed) = (Edits::default(), Vec::new());
+    let mut note = |program: &'p Program, at: usize| {
+        passed.push(Decider { program: Some(program), statement: Some(at + 1) });
+    };
+    let decided = pipeline.programs.iter().find_map(|program| run(program, &view, &mut edits, &mut note));
+    let (passes, decider) = decided.unwrap_or((pipeline.otherwise == Otherwise::Accept, Decider::NONE));
+    let verdict = if passes { Verdict::Accept(edits, decider) } else { Verdict::Reject(decider) };
+    (verdict, passed)
+}
+
+/// A route, and what many conditions look at in it, found once.
+struct View<'a> {
+    route: &'a Route<'a>,
+    signature: &'a Signature,
+    communities: OnceCell<&'a [[u8; 4]]>,
+}
+
+impl<'a> View<'a> {
+    const fn new(route: &'a Route<'a>, signature: &'a Signature) -> Self {
+        Self { route, signature, communities: OnceCell::new() }
+    }
+
+    /// The communities of the set, without what has been edited.
+    fn communities(&self) -> impl Iterator<Item = Community> + Clone + use<'a> {
+        let list = *self.communities.get_or_init(|| {
+            let attr = self.route.attrs.view().attr(code::COMMUNITIES);
+            attr.map(|attr| attr.value.as_chunks::<4>().0).unwrap_or_default()
+        });
+        list.iter().map(|octets| Community(u32::from_be_bytes(*octets)))
+    }
+}
+
 /// Runs one policy; `None` where it does not decide. `passed` is told of each statement that the path matched.
 fn run<'p>(
     program: &'p Program,
-    route: &Route<'_>,
+    view: &View<'_>,
     edits: &mut Edits,
     passed: &mut dyn FnMut(&'p Program, usize),
 ) -> Option<(bool, Decider<'p>)> {
     let by = |statement| Decider { program: Some(program), statement };
     for (at, stmt) in program.stmts.iter().enumerate() {
-        if !stmt.when.iter().all(|cond| holds(cond, route, edits)) {
+        if !stmt.when.iter().all(|cond| holds(cond, view, edits)) {
             continue;
         }
         passed(program, at);
         for change in &stmt.apply {
-            edits.make(change, route.attrs, route.direction);
+            edits.make(change, view.route.attrs, view.route.direction);
         }
         match &stmt.then {
             Then::Accept => return Some((true, by(Some(at + 1)))),
             Then::Reject => return Some((false, by(Some(at + 1)))),
             Then::Next => {}
             Then::Call(called) => {
-                if let Some(decided) = run(called, route, edits, passed) {
+                if let Some(decided) = run(called, view, edits, passed) {
                     return Some(decided);
                 }
             }
@@ -144,25 +193,24 @@ fn run<'p>(
     }
 }
 
-pub(super) fn holds(cond: &Cond, route: &Route<'_>, edits: &Edits) -> bool {
+fn holds(cond: &Cond, view: &View<'_>, edits: &Edits) -> bool {
+    let route = view.route;
     let attrs = route.attrs;
     match cond {
-        Cond::Prefix(set) => set.contains(&route.nlri),
+        Cond::Prefix(set) => view.signature.has(set),
         Cond::Rd(rd) => route.nlri.rd() == Some(*rd),
         Cond::Neighbor(set) => set.contains(route.neighbor),
         Cond::Learned(learned) => route.learned == *learned,
         Cond::PeerType(peer_type) => route.peer_type == *peer_type,
         Cond::Family(families) => families.contains(route.nlri.family()),
-        Cond::Community(wanted) => carries(edits.communities.numbers(attrs.view().communities()), *wanted),
+        Cond::Community(wanted) => carries(edits.communities.numbers(view.communities()), *wanted),
         Cond::LargeCommunity(wanted) => {
             carries(edits.large_communities.numbers(attrs.view().large_communities()), *wanted)
         }
         Cond::ExtCommunity(wanted) => {
             carries(edits.ext_communities.numbers(attrs.view().ext_communities()), *wanted)
         }
-        Cond::Communities(how, set) => {
-            matches(*how, set, edits.communities.numbers(attrs.view().communities()))
-        }
+        Cond::Communities(how, set) => matches(*how, set, edits.communities.numbers(view.communities())),
         Cond::LargeCommunities(how, set) => {
             matches(*how, set, edits.large_communities.numbers(attrs.view().large_communities()))
         }
@@ -193,9 +241,9 @@ pub(super) fn holds(cond: &Cond, route: &Route<'_>, edits: &Edits) -> bool {
             let own = attrs.facts().med;
             edits.med.map_or(own, |edit| edit.of(own)).is_some_and(|own| wanted.contains(&own))
         }
-        Cond::Not(inner) => !holds(inner, route, edits),
-        Cond::Any(inner) => inner.iter().any(|cond| holds(cond, route, edits)),
-        Cond::All(inner) => inner.iter().all(|cond| holds(cond, route, edits)),
+        Cond::Not(inner) => !holds(inner, view, edits),
+        Cond::Any(inner) => inner.iter().any(|cond| holds(cond, view, edits)),
+        Cond::All(inner) => inner.iter().all(|cond| holds(cond, view, edits)),
     }
 }
 

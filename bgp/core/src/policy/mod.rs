@@ -7,6 +7,7 @@
 //! - [`mod@compile`]: declared → program, with mistakes that say where they are
 //! - [`library`]: the sets and policies of a speaker, each compiled once
 //! - [`mod@eval`]: a chain runs over a path; the result is a verdict and edits, never a copied attribute set
+//! - `signature`: all that a chain can tell of a prefix, found in one look
 //! - [`edits`]: what is to be changed of a path
 //!
 //! *Absent on purpose:* trait objects, patterns that are text while routes pass, knowledge of peers or tables, and any
@@ -20,6 +21,7 @@ pub mod library;
 pub mod pattern;
 pub mod program;
 pub mod sets;
+pub(crate) mod signature;
 
 pub use compile::{Mistake, PolicyMistake, compile};
 pub use definition::{
@@ -27,7 +29,8 @@ pub use definition::{
     PolicyName, SetName, StatementDef,
 };
 pub use edits::{Edits, ListEdit, MedEdit, NextHopEdit};
-pub use eval::{Decider, Interfaces, Route, Verdict, eval};
+pub(crate) use eval::eval_signed;
+pub use eval::{Decider, Interfaces, Route, Verdict, eval, trace};
 pub use library::{Changed, Library};
 pub use pattern::{
     AsPathPattern, AsPathPatternError, CommunityPattern, CommunityPatternError, ExtCommunityPattern, Glob,
@@ -35,3 +38,4 @@ pub use pattern::{
 };
 pub use program::{Pipeline, Program};
 pub use sets::{NeighborSet, PrefixRange, PrefixRangeError, PrefixSet, SetDef, SetKind, Sets};
+pub(crate) use signature::Signature;

@@ -7,12 +7,13 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use bgp_wire::attr::{Community, ExtCommunity, LargeCommunity, Origin};
-use bgp_wire::{Asn, FamilySet, NextHop, RouteDistinguisher};
+use bgp_wire::{Asn, FamilySet, NextHop, Nlri, RouteDistinguisher};
 use ipnet::IpNet;
 
 use super::definition::{Default, Learned, Match, Otherwise, PeerType, PolicyName};
 use super::pattern::{AsPathPattern, Glob};
 use super::sets::{NeighborSet, NumberSet, PrefixSet};
+use super::signature::{PrefixIndex, Signature};
 
 /// A compiled policy.
 #[derive(Clone, Debug)]
@@ -192,12 +193,21 @@ impl Program {
 }
 
 /// A compiled chain of policies, and what happens to a path that none of them decides.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Pipeline {
     pub(super) programs: Box<[Arc<Program>]>,
     pub(super) otherwise: Otherwise,
     asks: Asks,
+    index: PrefixIndex,
 }
+
+impl PartialEq for Pipeline {
+    fn eq(&self, other: &Self) -> bool {
+        self.programs == other.programs && self.otherwise == other.otherwise
+    }
+}
+
+impl Eq for Pipeline {}
 
 impl Pipeline {
     /// These policies, in this order.
@@ -205,7 +215,14 @@ impl Pipeline {
     pub fn new(programs: impl IntoIterator<Item = Arc<Program>>, otherwise: Otherwise) -> Self {
         let programs: Box<[Arc<Program>]> = programs.into_iter().collect();
         let asks = programs.iter().map(|program| program.asks).fold(Asks::default(), Asks::or);
-        Self { programs, otherwise, asks }
+        let index = PrefixIndex::new(&programs);
+        Self { programs, otherwise, asks, index }
+    }
+
+    /// All that the chain can tell of a prefix.
+    #[inline]
+    pub(crate) fn signature(&self, nlri: &Nlri) -> Signature {
+        if self.asks.prefix { self.index.signature(nlri) } else { Signature::default() }
     }
 
     /// The policies.

@@ -174,6 +174,22 @@ impl PrefixSet {
     }
 }
 
+impl PrefixSet {
+    /// How many prefixes there are with ranges of lengths.
+    pub(super) fn len(&self) -> usize {
+        self.v4.len() + self.v6.len()
+    }
+
+    /// Tells of each range: whether it is of IPv4, the prefix, and the least and the greatest length.
+    pub(super) fn each_range(&self, mut tell: impl FnMut(bool, Bits, (u8, u8))) {
+        for (is_ipv4, trie) in [(true, &self.v4), (false, &self.v6)] {
+            for (prefix, lengths) in trie.iter() {
+                lengths.iter().for_each(|lengths| tell(is_ipv4, prefix, *lengths));
+            }
+        }
+    }
+}
+
 /// A set of neighbours.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NeighborSet(BTreeSet<IpAddr>);

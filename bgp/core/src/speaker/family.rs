@@ -15,7 +15,7 @@ use crate::egress::{
     AdjOut, Cx, ExportKey, Filter, Form, Group, GroupKey, Moved, Next, Scratch, Told, edit, edited_next_hop,
 };
 use crate::peer_key::PeerIx;
-use crate::policy::{Direction, Edits, Learned, PeerType, Route};
+use crate::policy::{Direction, Edits, Learned, PeerType, Route, Signature};
 use crate::rib::sr_policy::names_its_headends;
 use crate::rib::{
     Accepted, AttrId, Context, DestId, Offer, Outcome, Path, PathRejected, Review, SourceId, Sources, Table,
@@ -423,6 +423,9 @@ fn is_one_too_many<K: ExportKey>(
         && table.paths(dest).all(|path| Some(path.source()) != known)
 }
 
+/// Verdicts that are kept while the prefixes of one attribute set pass.
+const SIGNATURES: usize = 4;
+
 /// What import makes of one attribute set, prefix by prefix; evaluated once where the prefix does not matter.
 struct Verdicts {
     pre: AttrId,
@@ -438,6 +441,10 @@ struct Verdicts {
     moved_from: Option<Asn>,
     /// For all prefixes.
     all: Option<Result<AttrId, PathRejected>>,
+    /// For prefixes of which policy can tell no more than this.
+    judged: SmallVec<[(Signature, Result<AttrId, PathRejected>); SIGNATURES]>,
+    /// Which of them makes way for the next.
+    oldest: usize,
     /// Sets that edits have made: one reference each is ours.
     made: SmallVec<[(Edits, AttrId); 2]>,
 }
@@ -479,6 +486,8 @@ impl Verdicts {
             only_to_customer,
             moved_from,
             all: None,
+            judged: SmallVec::new(),
+            oldest: 0,
             made: SmallVec::new(),
         };
         let view = Canonical(set.canonical());
@@ -536,9 +545,20 @@ impl Verdicts {
         if let Some(verdict) = self.all {
             return verdict;
         }
-        let verdict = self.run(prefix, arrival, shared);
-        if !arrival.import.is_by_prefix() {
+        let by_prefix = arrival.import.is_by_prefix();
+        let signature =
+            if by_prefix { arrival.import.signature(&prefix.into()) } else { Signature::default() };
+        if by_prefix && let Some((_, known)) = self.judged.iter().find(|(seen, _)| *seen == signature) {
+            return *known;
+        }
+        let verdict = self.run(prefix, &signature, arrival, shared);
+        if !by_prefix {
             self.all = Some(verdict);
+        } else if self.judged.len() < SIGNATURES {
+            self.judged.push((signature, verdict));
+        } else {
+            self.judged[self.oldest] = (signature, verdict);
+            self.oldest = (self.oldest + 1) % SIGNATURES;
         }
         verdict
     }
@@ -546,6 +566,7 @@ impl Verdicts {
     fn run<K: ExportKey>(
         &mut self,
         prefix: K,
+        signature: &Signature,
         arrival: &Arrival<'_>,
         shared: &mut Shared,
     ) -> Result<AttrId, PathRejected> {
@@ -561,7 +582,7 @@ impl Verdicts {
             front: &[],
             interfaces: None,
         };
-        let Ok(edits) = arrival.import.run(&route) else { return Err(PathRejected::ImportPolicy) };
+        let Ok(edits) = arrival.import.run(&route, signature) else { return Err(PathRejected::ImportPolicy) };
         let mut edits = edits.unwrap_or_default();
         if self.last_resort {
             edits.local_pref = Some(0);
