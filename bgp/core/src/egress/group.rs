@@ -363,6 +363,14 @@ impl Group {
         self.refilter(self.filter.clone());
     }
 
+    /// What is told of some routes is another thing now, though they and the policy are what they were.
+    pub(crate) fn say_again(&mut self) {
+        if !matches!(self.review, Some(Review { why: Why::New, next: 0 })) {
+            self.review = Some(Review { next: 0, why: Why::Everything });
+            self.walk_again();
+        }
+    }
+
     /// Takes over what stands for other routes. What does so no more ends at once, so that those are announced before the
     /// change log tells that it has gone; what begins to, begins once it has been announced, with all that is in the log.
     #[cold]

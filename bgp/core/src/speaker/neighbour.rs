@@ -415,6 +415,7 @@ impl Speaker {
             address: neighbour.key.address,
             client: neighbour.config.route_reflector_client && !negotiated.ebgp,
         };
+        let before = self.shared.sources.peer_facts(peer).map(|before| before.router_id);
         self.shared.sources.peer_up(peer, facts);
         let local = link.local.ip().to_canonical();
         let Some(source) = self.shared.sources.intern(peer, PathId::NONE) else { return };
@@ -440,6 +441,9 @@ impl Speaker {
             );
         }
         self.stale_gone(peer, gone);
+        if before.is_some_and(|before| before != facts.router_id) {
+            self.identify_again(peer, facts.external);
+        }
         self.add_own_address(local);
         for family in families.iter() {
             if let Some(key) = self.group_key(peer, family) {

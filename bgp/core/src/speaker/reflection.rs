@@ -8,6 +8,7 @@ use bgp_wire::{Family, RouterId};
 
 use super::state::{Speaker, for_family};
 use crate::command::Applied;
+use crate::egress::Group;
 use crate::peer_key::PeerIx;
 
 impl Speaker {
@@ -40,6 +41,20 @@ impl Speaker {
         let peers = self.by_key.values().filter_map(|peer| self.peer(*peer)).map(|peer| &peer.config);
         let ranges = self.ranges.values().map(|range| &range.range.config);
         peers.chain(ranges).any(|config| config.route_reflector_client)
+    }
+
+    /// A neighbour whose routes were kept is back under another identifier: they are compared by that from now on, and
+    /// reflected with it.
+    pub(super) fn identify_again(&mut self, peer: PeerIx, external: bool) {
+        let Some(families) = self.peer(peer).map(|neighbour| neighbour.stale.families()) else { return };
+        for family in families.iter() {
+            for_family!(self, family, rib => {
+                rib.review.begin_deciding();
+                if !external {
+                    rib.groups_mut().filter(|group| !group.key().rules.external).for_each(Group::say_again);
+                }
+            });
+        }
     }
 
     /// A neighbour has become a client of ours, or is none any more: its routes go elsewhere.
