@@ -290,8 +290,10 @@ impl<K: ExportKey> Cx<'_, K> {
         group.rules.mark(&mut edits);
         let edit = edits.as_ref().and_then(|edits| edits.next_hop);
         let next_hop = group.rules.next_hop(learned, edit, attrs.next_hop()).ok_or(Withheld::NextHop)?;
-        // RFC 4271 section 5.1.3: nobody is told to go to itself. Whoever an own route could do that to is alone.
-        if group.alone.is_some_and(|peer| next_hop.address() == peer.address) {
+        // RFC 4271 section 5.1.3: by an own route nobody is told to go to itself, unless policy wants that. Whoever one could
+        // do that to is alone.
+        let itself = group.alone.is_some_and(|peer| next_hop.address() == peer.address);
+        if itself && learned == Learned::Local && edit.is_none() {
             return Err(Withheld::NextHop);
         }
         let sender = || Some(self.sources.peer_facts(told.origin.peer()?)?.router_id);
