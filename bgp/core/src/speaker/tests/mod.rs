@@ -11,6 +11,7 @@ mod commands;
 mod exchange;
 mod limits;
 mod long_lived;
+mod model;
 mod paths;
 mod prompt;
 mod property;
