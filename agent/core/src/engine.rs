@@ -326,6 +326,7 @@ impl Engine {
                 self.bgp.on(now, &change, fx);
                 self.routing.on(now, &change, fx);
                 self.peer.on(now, &change, fx);
+                self.connectivity.on(now, &change, fx);
             }
             Event::Rib(event) => {
                 if let RibEvent::Converged(family) = event {

@@ -4,7 +4,10 @@
 //! once for it, and a destination costs one number. When our node changes, each way is asked again and only the
 //! destinations of those that changed are edited; when a pool changes, only the destinations inside it are looked at.
 //!
-//! Nothing is wanted before the first complete lists of nodes and pools are in: a restart would otherwise take routes
+//! Addresses of services are never installed, whoever announces them: traffic to them is this node's own service proxy's
+//! affair, and a route would take it away.
+//!
+//! Nothing is wanted before the first complete lists of nodes, pools and settings are in: a restart would otherwise take routes
 //! out of the tunnels they are in, and put them back.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,8 +22,8 @@ use crate::desired::{Lengths, ObjectKey, Owner, Path, PrefixMap, WayId};
 use crate::effects::{Effects, Origin, VppEdit};
 use crate::event::Change;
 use crate::model::{
-    Condition, Connectivity, Encapsulation, Hop, Node, NodeName, ObjectRef, Pool, PoolName, RouteKey,
-    TableId, family_of,
+    BgpConfig, BgpConfigName, Condition, Connectivity, Encapsulation, Hop, Node, NodeName, ObjectRef, Pool,
+    PoolName, RouteKey, TableId, family_of,
 };
 use crate::provider::{DesiredSet, Facts, Flat, Ipip, Provider, Unserved};
 
@@ -35,6 +38,8 @@ enum Carriage {
     IpipCrossSubnet,
     /// In a way that this agent cannot do.
     Unsupported,
+    /// Not at all: it is an address of a service.
+    Withheld,
 }
 
 impl Carriage {
@@ -68,9 +73,13 @@ pub(crate) struct ConnectivityHandler {
     pools: BTreeMap<PoolName, Pool>,
     carriages: PrefixMap<Carriage>,
     lengths: Lengths,
+    /// Ranges of services.
+    services: PrefixMap<()>,
+    service_lengths: Lengths,
     nodes_known: bool,
     pools_known: bool,
-    /// Edits flow. They begin to when our node and all pools are known.
+    configs_known: bool,
+    /// Edits flow. They begin to when our node, all pools and the settings are known.
     open: bool,
     destinations: BTreeMap<TableId, PrefixMap<WayId>>,
     ways: Vec<Option<Way>>,
@@ -86,8 +95,11 @@ impl ConnectivityHandler {
             pools: BTreeMap::new(),
             carriages: PrefixMap::default(),
             lengths: Lengths::default(),
+            services: PrefixMap::default(),
+            service_lengths: Lengths::default(),
             nodes_known: false,
             pools_known: false,
+            configs_known: false,
             open: false,
             destinations: BTreeMap::new(),
             ways: Vec::new(),
@@ -103,6 +115,9 @@ impl ConnectivityHandler {
     }
 
     fn carriage(&self, prefix: &IpNet) -> Carriage {
+        if self.services.covering(prefix, &self.service_lengths).is_some() {
+            return Carriage::Withheld;
+        }
         self.carriages.covering(prefix, &self.lengths).map_or(Carriage::Flat, |(_, carriage)| *carriage)
     }
 
@@ -258,7 +273,8 @@ impl ConnectivityHandler {
     }
 
     fn open_if_known(&mut self, fx: &mut Effects) {
-        if self.open || !self.nodes_known || !self.pools_known || self.node.is_none() {
+        let known = self.nodes_known && self.pools_known && self.configs_known;
+        if self.open || !known || self.node.is_none() {
             return;
         }
         self.open = true;
@@ -322,6 +338,17 @@ impl ConnectivityHandler {
     }
 }
 
+/// The prefixes that are in one map only.
+fn difference(one: &PrefixMap<()>, other: &PrefixMap<()>) -> BTreeSet<IpNet> {
+    let only = |of: &PrefixMap<()>, not: &PrefixMap<()>| {
+        of.iter()
+            .map(|(prefix, ())| prefix)
+            .filter(|prefix| not.get(prefix).is_none())
+            .collect::<BTreeSet<_>>()
+    };
+    &only(one, other) | &only(other, one)
+}
+
 /// Everything that must exist for a set of next hops.
 fn desired(carriage: Carriage, hops: &[Hop], node: &Node) -> Result<DesiredSet, Unserved> {
     let mut set = DesiredSet::default();
@@ -336,7 +363,7 @@ fn desired(carriage: Carriage, hops: &[Hop], node: &Node) -> Result<DesiredSet, 
                 Some(_) | None => &Flat,
             },
             // The pool's own condition says so.
-            Carriage::Unsupported => return Ok(DesiredSet::default()),
+            Carriage::Unsupported | Carriage::Withheld => return Ok(DesiredSet::default()),
         };
         provider.desired(*hop, facts, &mut set)?;
     }
@@ -458,6 +485,29 @@ impl Handler<Change<PoolName, Pool>> for ConnectivityHandler {
         let conditions = self.pools.iter().flat_map(|(name, pool)| pool_conditions(name, pool)).collect();
         fx.conditions(Origin::Connectivity, "pools", conditions);
         self.pools_changed(fx);
+        self.open_if_known(fx);
+    }
+}
+
+impl Handler<Change<BgpConfigName, BgpConfig>> for ConnectivityHandler {
+    fn on(&mut self, _now: Instant, event: &Change<BgpConfigName, BgpConfig>, fx: &mut Effects) {
+        let default = match event {
+            Change::Resync(all) => {
+                self.configs_known = true;
+                all.iter().find(|(name, _)| *name == BgpConfigName::Default).map(|(_, config)| config)
+            }
+            Change::Upsert(BgpConfigName::Default, config) => Some(config),
+            Change::Delete(BgpConfigName::Default) => None,
+            Change::Upsert(..) | Change::Delete(_) => return,
+        };
+        let mut services = PrefixMap::default();
+        for range in default.into_iter().flat_map(|config| config.services.all()) {
+            services.insert(range.trunc(), ());
+        }
+        let changed = difference(&self.services, &services);
+        self.service_lengths = services.lengths();
+        self.services = services;
+        self.carriage_changed(&changed, fx);
         self.open_if_known(fx);
     }
 }

@@ -120,3 +120,10 @@ pub struct ServiceRanges {
     /// `serviceLoadBalancerAggregation: Disabled`: ranges of load balancers are not announced as a whole.
     pub single_load_balancers: bool,
 }
+
+impl ServiceRanges {
+    /// The ranges of all kinds.
+    pub fn all(&self) -> impl Iterator<Item = IpNet> {
+        self.cluster.iter().chain(&self.external).chain(&self.load_balancer).copied()
+    }
+}

@@ -34,14 +34,16 @@ fn opened(pools: Vec<(PoolName, Pool)>) -> ConnectivityHandler {
     let mut handler = ConnectivityHandler::new(&Config::new(NodeName::from("a")));
     hear(&mut handler, Change::Resync(vec![(NodeName::from("a"), me())]));
     hear(&mut handler, Change::Resync(pools));
+    hear(&mut handler, Change::<BgpConfigName, BgpConfig>::Resync(Vec::new()));
     handler
 }
 
 #[test]
-fn nothing_is_wanted_before_our_node_and_all_pools_are_known() {
+fn nothing_is_wanted_before_our_node_the_settings_and_all_pools_are_known() {
     let mut handler = ConnectivityHandler::new(&Config::new(NodeName::from("a")));
     assert_eq!(hear(&mut handler, Change::Upsert(key("10.0.0.0/26"), to(&["192.0.2.2"]))).vpp, []);
     assert_eq!(hear(&mut handler, Change::Resync(vec![(NodeName::from("a"), me())])).vpp, []);
+    assert_eq!(hear(&mut handler, Change::<BgpConfigName, BgpConfig>::Resync(Vec::new())).vpp, []);
     let fx = hear(&mut handler, Change::Resync(vec![(PoolName::from("p"), ipip("10.0.0.0/16"))]));
     let routes: Vec<_> =
         fx.vpp.iter().filter(|e| matches!(e, VppEdit::WantRoute(Owner::Destination, ..))).collect();
@@ -132,4 +134,44 @@ fn a_complete_list_takes_away_what_it_does_not_name() {
     }
     let fx = hear(&mut handler, Change::Resync(vec![(key("10.0.1.0/26"), to(&["192.0.2.2"]))]));
     assert_eq!(fx.vpp, [VppEdit::ReleaseRoute(Owner::Destination, key("10.0.0.0/26"))]);
+}
+
+#[test]
+fn addresses_of_services_are_not_installed() {
+    let mut handler = opened(vec![(PoolName::from("p"), ipip("10.0.0.0/8"))]);
+    let services = |cluster: &[&str], load_balancer: &[&str]| {
+        let nets = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
+        let services = crate::model::ServiceRanges {
+            cluster: nets(cluster),
+            load_balancer: nets(load_balancer),
+            // What is announced is another matter.
+            single_load_balancers: true,
+            ..crate::model::ServiceRanges::default()
+        };
+        Change::Upsert(BgpConfigName::Default, BgpConfig { services, ..BgpConfig::default() })
+    };
+    let told = |fx: Effects| {
+        let mut routes = Vec::new();
+        for edit in fx.vpp {
+            match edit {
+                VppEdit::WantRoute(Owner::Destination, key, _) => routes.push(format!("+{}", key.prefix)),
+                VppEdit::ReleaseRoute(Owner::Destination, key) => routes.push(format!("-{}", key.prefix)),
+                _ => {}
+            }
+        }
+        routes
+    };
+    let put = |handler: &mut ConnectivityHandler, prefix: &str| {
+        told(hear(handler, Change::Upsert(key(prefix), to(&["192.0.2.2"]))))
+    };
+    assert_eq!(put(&mut handler, "10.96.7.7/32"), ["+10.96.7.7/32"]);
+    assert_eq!(put(&mut handler, "80.15.0.9/32"), ["+80.15.0.9/32"]);
+    let ranges = services(&["10.96.0.0/12"], &["80.15.0.9/32"]);
+    assert_eq!(told(hear(&mut handler, ranges)), ["-10.96.7.7/32", "-80.15.0.9/32"]);
+    assert_eq!(put(&mut handler, "10.96.0.0/12"), ["-10.96.0.0/12"]);
+    assert_eq!(put(&mut handler, "10.0.0.0/8"), ["+10.0.0.0/8"], "what is wider is no service's");
+    let ranges = services(&[], &["80.15.0.9/32"]);
+    assert_eq!(told(hear(&mut handler, ranges)), ["+10.96.0.0/12", "+10.96.7.7/32"]);
+    let gone = Change::<BgpConfigName, BgpConfig>::Delete(BgpConfigName::Default);
+    assert_eq!(told(hear(&mut handler, gone)), ["+80.15.0.9/32"]);
 }
