@@ -22,3 +22,4 @@ pub mod service;
 pub use config::{BgpMode, Config, VppConfig};
 pub use engine::{Engine, Forwarding, Sources, Status};
 pub use event::{Change, Event};
+pub use handler::filter_of;

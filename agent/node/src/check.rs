@@ -7,12 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agent_core::event::{Change, Event};
+use agent_core::event::{Change, Event, SpeakerEvent};
 use agent_core::model::{Condition, Location, ObjectRef, Severity};
-use agent_core::{Config, Engine};
+use agent_core::{Config, Engine, filter_of};
+use bgp_core::command::{Applied, Command};
+use bgp_core::policy::{Direction, PolicyName};
 use bgp_core::time::Instant;
 
 use crate::crd::Kind;
+use crate::dry_run::{DryRun, Subject};
 use crate::env::{self, SettingsFault};
 use crate::speaker_file::SpeakerFile;
 use crate::watch::{Manifests, SourceChange, event, list, read_text};
@@ -30,31 +33,53 @@ pub(crate) struct Findings {
     pub(crate) unreadable: bool,
 }
 
+/// What was read, beside what is wrong with it.
+#[derive(Debug, Default)]
+pub(crate) struct Checked {
+    /// What is wrong.
+    pub(crate) findings: Findings,
+    /// What was read, by the names of the files.
+    pub(crate) texts: BTreeMap<Arc<str>, String>,
+    /// The files of speakers that a speaker could run, each with its name.
+    speakers: Vec<(Arc<str>, SpeakerFile)>,
+    /// What the manifests say.
+    changes: Vec<SourceChange>,
+}
+
 /// Look at files, and at the manifests in folders.
-pub(crate) fn check(paths: &[PathBuf]) -> Findings {
+pub(crate) fn check(paths: &[PathBuf]) -> Checked {
     let mut findings = Findings::default();
-    let mut manifests = Manifests::default();
     let mut texts = BTreeMap::new();
     let files = paths.iter().flat_map(|path| files(path, &mut findings)).collect::<BTreeSet<_>>();
     for path in files {
         let name: Arc<str> = path.to_string_lossy().into();
         match read_text(&path) {
-            Ok(text) if documents(&text).is_ok_and(|documents| documents.is_empty()) => {
-                findings.unreadable(&name, "there is nothing in it to check".into());
-            }
-            Ok(text) if is_speaker_file(&text) => speaker(&name, &text, &mut findings),
-            Ok(text)
-                if keys(&text).is_some_and(|keys| {
-                    env::is_settings(&keys.iter().map(|key| &**key).collect::<Vec<_>>())
-                }) =>
-            {
-                settings(&name, &text, &mut findings);
-            }
-            Ok(text) => {
-                manifests.put(&name, &text);
-                texts.insert(name, text);
-            }
+            Ok(text) => drop(texts.insert(name, text)),
             Err(reason) => findings.unreadable(&name, reason),
+        }
+    }
+    let mut checked = examine(texts);
+    checked.findings.unreadable |= findings.unreadable;
+    checked.findings.problems.extend(findings.problems);
+    checked.findings.sort();
+    checked
+}
+
+/// Look at the texts of files.
+pub(crate) fn examine(texts: BTreeMap<Arc<str>, String>) -> Checked {
+    let mut findings = Findings::default();
+    let mut speakers = Vec::new();
+    let mut manifests = Manifests::default();
+    for (name, text) in &texts {
+        if documents(text).is_ok_and(|documents| documents.is_empty()) {
+            findings.unreadable(name, "there is nothing in it to check".into());
+        } else if is_speaker_file(text) {
+            let file = speaker(name, text, &mut findings);
+            speakers.extend(file.map(|file| (Arc::clone(name), file)));
+        } else if is_settings(text) {
+            settings(name, text, &mut findings);
+        } else {
+            manifests.put(name, text);
         }
     }
     let changes = manifests.settle();
@@ -64,14 +89,117 @@ pub(crate) fn check(paths: &[PathBuf]) -> Findings {
         }
     }
     findings.problems.extend(together(&changes, &manifests, &texts));
-    let place = |condition: &Condition| {
-        condition.location.as_ref().map(|location| (Arc::clone(&location.file), location.line))
-    };
-    findings.problems.sort_by_cached_key(place);
-    findings
+    findings.sort();
+    Checked { findings, texts, speakers, changes }
+}
+
+/// The settings of an agent have keys of their own.
+fn is_settings(text: &str) -> bool {
+    keys(text).is_some_and(|keys| env::is_settings(&keys.iter().map(|key| &**key).collect::<Vec<_>>()))
+}
+
+impl Checked {
+    /// What there is that a table can be tried on: the BGPFilters of the manifests, and the policies of each speaker's file.
+    /// `named` keeps the prefixes of each rule.
+    pub(crate) fn dry_runs(&self, named: bool) -> Vec<DryRun> {
+        let several = self.speakers.len() > 1;
+        let speakers = self.speakers.iter().map(|(name, file)| {
+            let of = if several { format!("{name}: ") } else { String::new() };
+            let commands = file.commands_since(None);
+            let subjects = used_policies(&commands).into_iter().map(|(policy, direction)| Subject {
+                object: format!("{of}policy {policy}"),
+                policy,
+                direction,
+            });
+            DryRun::new(commands.clone(), subjects, named).in_as(file.asn)
+        });
+        let manifests = (!self.changes.is_empty()).then(|| {
+            let commands = commands(&self.changes);
+            let mut subjects = Vec::new();
+            for command in &commands {
+                let Command::PutPolicy(policy, _) = command else { continue };
+                let Some(filter) = filter_of(policy) else { continue };
+                let import = policy.as_str().starts_with("import-");
+                let direction = if import { Direction::Import } else { Direction::Export };
+                let object = format!("BGPFilter {filter}");
+                subjects.push(Subject { object, policy: policy.clone(), direction });
+            }
+            subjects
+                .sort_by(|one, other| (&one.object, one.direction).cmp(&(&other.object, other.direction)));
+            DryRun::new(commands, subjects, named)
+        });
+        manifests.into_iter().chain(speakers).filter(|run| !run.is_empty()).collect()
+    }
+}
+
+impl Checked {
+    /// What a speaker would be told, and whether it comes from manifests.
+    pub(crate) fn commands(&self) -> Vec<(Command, bool)> {
+        let manifests = if self.changes.is_empty() { Vec::new() } else { commands(&self.changes) };
+        let manifests = manifests.into_iter().map(|command| (command, true));
+        let speakers = self.speakers.iter().flat_map(|(_, file)| file.commands_since(None));
+        manifests.chain(speakers.map(|command| (command, false))).collect()
+    }
+}
+
+/// The policies of a speaker's file, each with the directions in which neighbours use it; what nobody uses, as on import.
+fn used_policies(commands: &[Command]) -> BTreeSet<(PolicyName, Direction)> {
+    let mut used = BTreeSet::new();
+    for command in commands {
+        let config = if let Command::PutPeer(_, config) = command {
+            config
+        } else if let Command::PutPeerRange(_, range) = command {
+            &range.config
+        } else {
+            continue;
+        };
+        let of = |direction| move |policy: &PolicyName| (policy.clone(), direction);
+        used.extend(config.import.policies.iter().map(of(Direction::Import)));
+        used.extend(config.export.policies.iter().map(of(Direction::Export)));
+    }
+    for command in commands {
+        if let Command::PutPolicy(name, _) = command
+            && !used.iter().any(|(policy, _)| policy == name)
+        {
+            used.insert((name.clone(), Direction::Import));
+        }
+    }
+    used
+}
+
+/// What an agent would tell its speaker of these manifests, on the first of their nodes. Sets and policies are the same on
+/// every node, but for what belongs to a node.
+fn commands(changes: &[SourceChange]) -> Vec<Command> {
+    let node = nodes(changes).next().unwrap_or_default();
+    let mut engine = Engine::new(Config { vpp: None, ..Config::new(node.into()) });
+    for event in changes.iter().cloned().filter_map(event) {
+        if !matches!(event, Event::Fault(_)) {
+            engine.handle(Instant::ZERO, event);
+        }
+    }
+    let mut all = Vec::new();
+    loop {
+        let mut some = Vec::new();
+        engine.next_speaker_ops(Instant::ZERO, 1000, &mut some);
+        if some.is_empty() {
+            return all;
+        }
+        for op in some {
+            all.push(op.command);
+            engine.handle(Instant::ZERO, Event::Speaker(SpeakerEvent::Done(op.id, Ok(Applied::Applied))));
+        }
+    }
 }
 
 impl Findings {
+    /// In the order of files and lines.
+    fn sort(&mut self) {
+        let place = |condition: &Condition| {
+            condition.location.as_ref().map(|location| (Arc::clone(&location.file), location.line))
+        };
+        self.problems.sort_by_cached_key(place);
+    }
+
     fn unreadable(&mut self, name: &str, reason: String) {
         self.unreadable = true;
         self.problems.push(Condition::error(ObjectRef::new("file", name), "", reason, ""));
@@ -131,7 +259,7 @@ fn settings(name: &Arc<str>, text: &str, findings: &mut Findings) {
     }
 }
 
-fn speaker(name: &Arc<str>, text: &str, findings: &mut Findings) {
+fn speaker(name: &Arc<str>, text: &str, findings: &mut Findings) -> Option<SpeakerFile> {
     let mut report = |object: &ObjectRef, flaws: &[Flaw], remedy: &str| {
         findings.problems.extend(flaws.iter().map(|flaw| Condition {
             object: object.clone(),
@@ -145,6 +273,7 @@ fn speaker(name: &Arc<str>, text: &str, findings: &mut Findings) {
     match SpeakerFile::parse(text) {
         Err(flaws) => {
             report(&ObjectRef::new("speaker", "file"), &flaws, "with it nothing of the file counts");
+            None
         }
         Ok(file) => {
             for neighbor in &file.refused {
@@ -155,17 +284,14 @@ fn speaker(name: &Arc<str>, text: &str, findings: &mut Findings) {
                 let object = ObjectRef::new("neighbor", neighbor.address.as_str());
                 report(&object, &neighbor.flaws, "say accept, reject or a policy");
             }
+            Some(file)
         }
     }
 }
 
-/// What shows only when all objects are there, for each of the nodes.
-fn together(
-    changes: &[SourceChange],
-    manifests: &Manifests,
-    texts: &BTreeMap<Arc<str>, String>,
-) -> Vec<Condition> {
-    let mut nodes: Vec<&str> = changes
+/// The nodes that manifests name.
+fn nodes(changes: &[SourceChange]) -> impl Iterator<Item = &str> {
+    changes
         .iter()
         .filter_map(|change| match change {
             SourceChange::Listed(Kind::Node, all) => Some(all.iter().map(|(name, _)| name.as_str())),
@@ -175,8 +301,15 @@ fn together(
             | SourceChange::Faults(_) => None,
         })
         .flatten()
-        .take(NODES)
-        .collect();
+}
+
+/// What shows only when all objects are there, for each of the nodes.
+fn together(
+    changes: &[SourceChange],
+    manifests: &Manifests,
+    texts: &BTreeMap<Arc<str>, String>,
+) -> Vec<Condition> {
+    let mut nodes: Vec<&str> = nodes(changes).take(NODES).collect();
     if nodes.is_empty() {
         nodes.push("");
     }
@@ -233,7 +366,7 @@ mod tests {
         for (name, text) in files {
             std::fs::write(dir.path().join(name), text).unwrap();
         }
-        let findings = check(&[dir.path().to_owned()]);
+        let findings = check(&[dir.path().to_owned()]).findings;
         assert!(!findings.unreadable);
         let folder = format!("{}/", dir.path().display());
         findings.problems.iter().map(|problem| problem.to_string().replace(&folder, "")).collect()
@@ -368,7 +501,7 @@ spec:
         std::fs::write(dir.path().join("empty.yaml"), "# nothing\n").unwrap();
         std::fs::create_dir(dir.path().join("folder")).unwrap();
         for name in ["empty.yaml", "folder"] {
-            let findings = check(&[dir.path().join(name)]);
+            let findings = check(&[dir.path().join(name)]).findings;
             assert!(findings.unreadable, "{name}");
             assert!(findings.problems[0].to_string().contains("nothing in it to check"));
         }
@@ -376,7 +509,7 @@ spec:
 
     #[test]
     fn what_cannot_be_read_is_told_apart() {
-        let findings = check(&["/nonexistent/a.yaml".into()]);
+        let findings = check(&["/nonexistent/a.yaml".into()]).findings;
         assert!(findings.unreadable);
         assert_eq!(findings.problems.len(), 1);
     }

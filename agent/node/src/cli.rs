@@ -9,6 +9,7 @@ mod clear;
 mod output;
 mod peer;
 mod peers;
+mod policies;
 mod routes;
 mod speaker;
 mod table;
@@ -41,6 +42,7 @@ enum Command {
     Peer(peer::Arguments),
     Clear(clear::Arguments),
     Routes(routes::Arguments),
+    Policies(policies::Arguments),
     Vpp(vpp::Arguments),
     Check(check::Arguments),
     VppSim(vpp_sim::Arguments),
@@ -82,6 +84,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Peer(arguments) => peer::run(&arguments),
         Command::Clear(arguments) => clear::run(&arguments),
         Command::Routes(arguments) => routes::run(&arguments),
+        Command::Policies(arguments) => policies::run(&arguments),
         Command::Vpp(arguments) => vpp::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::VppSim(arguments) => vpp_sim::run(arguments),

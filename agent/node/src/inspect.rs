@@ -1,11 +1,12 @@
 //! The inspection socket: answers about the running process, as HTTP with JSON on a Unix socket.
 //!
-//! `GET /v1/peers`, `/v1/routes` (streamed), `/v1/vpp`, `/v1/version`; `POST /v1/audit`, which has VPP audited and then
-//! answers as `/v1/vpp` does; `POST /v1/clear` and `/v1/peer`, which change something at neighbours and are for root and the
+//! `GET /v1/peers`, `/v1/routes` (streamed), `/v1/policies`, `/v1/vpp`, `/v1/version`; `POST /v1/audit`, which has VPP audited and then
+//! answers as `/v1/vpp` does; `POST /v1/check`, which says what files would change; `POST /v1/clear` and `/v1/peer`, which change something at neighbours and are for root and the
 //! owner of the process only. It asks the owners of the state and keeps none; what it sends was true a moment ago.
 
 pub(crate) mod answer;
 mod base64;
+mod check;
 pub(crate) mod client;
 mod control;
 pub(crate) mod http;
@@ -15,14 +16,14 @@ mod routes;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bgp_core::query::PeerStatus;
-use bgp_net::Handle;
+use bgp_net::{Handle, Stopped};
 use hyper::body::Incoming;
 use hyper::{Method, Request, Response, StatusCode};
 use tokio::sync::mpsc;
 
 use crate::engine::{Ask, ask_audit, ask_status};
 use crate::speaker_file::{RefusedNeighbor, Standing, Whom};
-use answer::{Peer, Version};
+use answer::{Peer, Policies, Version};
 use http::{Body, Service, failure, json};
 
 /// Who answers.
@@ -79,6 +80,13 @@ impl Inspector {
         json(StatusCode::OK, &shown)
     }
 
+    async fn policies(&self) -> Response<Body> {
+        match self.speaker.ask(|speaker, _| speaker.policies()).await {
+            Ok(status) => json(StatusCode::OK, &Policies::from(&status)),
+            Err(Stopped) => stopped(),
+        }
+    }
+
     async fn vpp(&self, audit: bool) -> Response<Body> {
         let Some(engine) = &self.engine else {
             return failure(StatusCode::NOT_FOUND, "this process has no VPP: it is a speaker alone");
@@ -97,11 +105,12 @@ impl Service for Inspector {
         if request.method() == Method::POST {
             return match path {
                 "/v1/audit" => self.vpp(true).await,
+                "/v1/check" => check::answer(&self.speaker, request).await,
                 "/v1/clear" => control::clear(&self.speaker, request).await,
                 "/v1/peer" => control::peer(&self.speaker, request).await,
                 _ => failure(
                     StatusCode::METHOD_NOT_ALLOWED,
-                    "only /v1/audit, /v1/clear and /v1/peer take POST, all else GET",
+                    "only /v1/audit, /v1/check, /v1/clear and /v1/peer take POST, all else GET",
                 ),
             };
         }
@@ -111,12 +120,16 @@ impl Service for Inspector {
         match path {
             "/v1/peers" => self.peers().await,
             "/v1/routes" => routes::answer(&self.speaker, request.uri().query().unwrap_or_default()).await,
+            "/v1/policies" => self.policies().await,
             "/v1/vpp" => self.vpp(false).await,
-            "/v1/audit" | "/v1/clear" | "/v1/peer" => {
+            "/v1/audit" | "/v1/check" | "/v1/clear" | "/v1/peer" => {
                 failure(StatusCode::METHOD_NOT_ALLOWED, format!("{path} takes POST"))
             }
             "/v1/version" => json(StatusCode::OK, &Version::own()),
-            _ => failure(StatusCode::NOT_FOUND, "there are /v1/peers, /v1/routes, /v1/vpp and /v1/version"),
+            _ => failure(
+                StatusCode::NOT_FOUND,
+                "there are /v1/peers, /v1/routes, /v1/policies, /v1/vpp and /v1/version",
+            ),
         }
     }
 }

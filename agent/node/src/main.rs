@@ -2,18 +2,21 @@
 //!
 //! One binary, one folder for each concern: `cli` reads the command line, `env` and `speaker_file` the configuration,
 //! `app` starts and stops, `engine` owns the decisions of agent-core, `watch` feeds them, `execute` carries them out,
-//! `inspect` and `health` answer questions, `check` looks at files before anyone runs them.
+//! `inspect` and `health` answer questions, `check` looks at files before anyone runs them, `dry_run` tries their policies on
+//! routes, which `recording` reads.
 
 mod app;
 mod check;
 mod cli;
 mod crd;
+mod dry_run;
 mod engine;
 mod env;
 mod execute;
 mod health;
 mod inspect;
 mod log;
+mod recording;
 mod speaker_file;
 mod watch;
 mod yaml;

@@ -6,13 +6,16 @@
 //! *Absent on purpose:* formatting and JSON, which belong to the command line and the inspection socket.
 
 use std::num::NonZeroU8;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bgp_wire::capability::{AgreedLongLived, AgreedRestart};
 use bgp_wire::{Asn, Family, FamilySet, NextHop, Nlri, PathId, Role, RouterId};
 
+use crate::command::Chain;
 use crate::limit::{LimitAction, PrefixLimit};
 use crate::peer_key::PeerKey;
+use crate::policy::{Interfaces, Library, PolicyName};
 use crate::rib::{AttrSet, PathRejected, Rung, Standing};
 use crate::session::{GracefulRestart, PeerRole, State};
 use crate::stats::MessageCounts;
@@ -191,6 +194,32 @@ impl LimitStatus {
         let near = counted >= u64::from(self.limit.threshold().max(1));
         near.then(|| format!("{counted} prefixes, close to the limit of {limit}{beyond}"))
     }
+}
+
+/// Route policy as it is in force.
+#[derive(Clone, Debug)]
+pub struct PolicyStatus {
+    /// All sets and policies: as declared, and compiled.
+    pub library: Library,
+    /// Policies that run before each neighbour's own on the way in.
+    pub import: Vec<PolicyName>,
+    /// Policies that run before each neighbour's own on the way out.
+    pub export: Vec<PolicyName>,
+    /// The neighbours' own, in the order of their keys.
+    pub peers: Vec<PeerPolicies>,
+    /// Names of the interfaces that lead to next hops, as conditions see them.
+    pub interfaces: Arc<Interfaces>,
+}
+
+/// The policies of one neighbour.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerPolicies {
+    /// Which neighbour.
+    pub key: PeerKey,
+    /// What runs on the way in, behind what runs for all.
+    pub import: Chain,
+    /// What runs on the way out, behind what runs for all.
+    pub export: Chain,
 }
 
 /// Which table is asked for.

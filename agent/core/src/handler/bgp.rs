@@ -34,7 +34,7 @@ use filter::Context;
 use interface::Interfaces;
 use table::{Table, service_set};
 
-pub(crate) use filter::filter_of;
+pub use filter::filter_of;
 pub(super) use filter::policy_name;
 pub(super) use table::own_sets;
 

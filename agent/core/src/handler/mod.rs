@@ -19,7 +19,8 @@ use bgp_core::time::Instant;
 
 use crate::effects::Effects;
 
-pub(crate) use bgp::{BgpHandler, filter_of};
+pub(crate) use bgp::BgpHandler;
+pub use bgp::filter_of;
 pub(crate) use connectivity::ConnectivityHandler;
 pub(crate) use host::HostHandler;
 pub(crate) use peer::PeerHandler;

@@ -3,8 +3,10 @@
 //! Peers and routes have the fields that Cilium's agents give, and plain readable ones beside them. The commands read the
 //! same types back.
 
+mod check;
 mod done;
 mod peer;
+mod policy;
 mod route;
 mod sr_policy;
 mod vpp;
@@ -14,10 +16,14 @@ use std::time::Duration;
 use bgp_wire::Family;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use check::{Affected, CheckQuestion, PolicyChange};
 pub(crate) use done::{ClearQuestion, Done, PeerAction, PeerQuestion, Soft};
 #[cfg(test)]
 pub(crate) use peer::{AddPath, GracefulRestart};
 pub(crate) use peer::{Peer, PeerFamily};
+pub(crate) use policy::{NeighborChain, Policies, Policy, direction, then};
+#[cfg(test)]
+pub(crate) use policy::{NeighborPolicies, Statement};
 #[cfg(test)]
 pub(crate) use route::Path;
 pub(crate) use route::Route;

@@ -28,7 +28,7 @@ const ALL: &str = "all";
 
 /// `POST /v1/clear`.
 pub(super) async fn clear(speaker: &Handle, request: Request<Incoming>) -> Response<Body> {
-    let question: ClearQuestion = match read(request).await {
+    let question: ClearQuestion = match read(request, LONGEST).await {
         Ok(question) => question,
         Err(refused) => return *refused,
     };
@@ -58,7 +58,7 @@ pub(super) async fn clear(speaker: &Handle, request: Request<Incoming>) -> Respo
 
 /// `POST /v1/peer`.
 pub(super) async fn peer(speaker: &Handle, request: Request<Incoming>) -> Response<Body> {
-    let question: PeerQuestion = match read(request).await {
+    let question: PeerQuestion = match read(request, LONGEST).await {
         Ok(question) => question,
         Err(refused) => return *refused,
     };
@@ -86,14 +86,17 @@ pub(super) async fn peer(speaker: &Handle, request: Request<Incoming>) -> Respon
 }
 
 /// The question, if whoever asks may ask it.
-async fn read<T: DeserializeOwned>(request: Request<Incoming>) -> Result<T, Box<Response<Body>>> {
+pub(super) async fn read<T: DeserializeOwned>(
+    request: Request<Incoming>,
+    longest: usize,
+) -> Result<T, Box<Response<Body>>> {
     let refuse = |status, reason: String| Err(Box::new(failure(status, reason)));
     let own = rustix::process::geteuid().as_raw();
     if !may_change(request.extensions().get(), own) {
         let reason = format!("only root and the user of this process (uid {own}) may change anything");
         return refuse(StatusCode::FORBIDDEN, reason);
     }
-    let body = match Limited::new(request.into_body(), LONGEST).collect().await {
+    let body = match Limited::new(request.into_body(), longest).collect().await {
         Ok(body) => body.to_bytes(),
         Err(error) => return refuse(StatusCode::BAD_REQUEST, error.to_string()),
     };

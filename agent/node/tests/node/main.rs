@@ -5,6 +5,7 @@
 mod audit;
 mod bad_input;
 mod lab;
+mod policies;
 mod road;
 mod secrets;
 mod speaker;

@@ -109,6 +109,11 @@ impl Library {
         self.policies.get(name).map(|entry| (&entry.def, &entry.program))
     }
 
+    /// All policies as declared, in the order of their names.
+    pub fn policies(&self) -> impl Iterator<Item = (&PolicyName, &PolicyDef)> {
+        self.policies.iter().map(|(name, entry)| (name, &entry.def))
+    }
+
     /// The chain of these policies.
     ///
     /// # Errors

@@ -13,9 +13,10 @@ use super::state::{Shared, Speaker};
 use crate::command::PeerConfig;
 use crate::egress::{ExportKey, Form, Group, Told, canonical_form};
 use crate::peer_key::{PeerIx, PeerKey};
+use crate::policy::Direction;
 use crate::query::{
-    FamilyStatus, Idle, PathEntry, PeerStatus, QueryError, RouteCursor, RouteEntry, RoutePage, RouteQuery,
-    RouteTable,
+    FamilyStatus, Idle, PathEntry, PeerPolicies, PeerStatus, PolicyStatus, QueryError, RouteCursor,
+    RouteEntry, RoutePage, RouteQuery, RouteTable,
 };
 use crate::rib::{AttrId, AttrSet, Context, DestId, Path, Standing};
 use crate::session::{ConnectError, DownReason};
@@ -79,6 +80,23 @@ impl Speaker {
             Some(nlri) => for_rib!(ribs, query.family, rib => page.one(rib, nlri, shared)),
             None => for_rib!(ribs, query.family, rib => page.read(rib, shared)),
         })
+    }
+
+    /// Route policy as it is in force. Costs a copy of what has been declared; not for a moment at which messages wait.
+    #[must_use]
+    pub fn policies(&self) -> PolicyStatus {
+        let of = |peer: &PeerIx| {
+            let neighbour = self.peer(*peer)?;
+            let (import, export) = (neighbour.config.import.clone(), neighbour.config.export.clone());
+            Some(PeerPolicies { key: neighbour.key, import, export })
+        };
+        PolicyStatus {
+            library: self.policies.library().clone(),
+            import: self.policies.global(Direction::Import).to_vec(),
+            export: self.policies.global(Direction::Export).to_vec(),
+            peers: self.by_key.values().filter_map(of).collect(),
+            interfaces: self.policies.interfaces(),
+        }
     }
 
     /// What the speaker has done so far.

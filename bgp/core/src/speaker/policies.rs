@@ -27,6 +27,16 @@ impl Policies {
         Self::default()
     }
 
+    /// The sets and policies.
+    pub(super) const fn library(&self) -> &Library {
+        &self.library
+    }
+
+    /// Names of the interfaces that lead to next hops.
+    pub(super) fn interfaces(&self) -> Arc<Interfaces> {
+        Arc::clone(&self.interfaces)
+    }
+
     /// The filter that a chain is. No peer is configured with a policy that does not exist; if one was, nothing would pass.
     pub(super) fn filter(&self, direction: Direction, chain: &Chain) -> Filter {
         let global = self.global(direction);

@@ -34,8 +34,9 @@ pub(in crate::handler) fn policy_name(filter: &FilterName, direction: Direction)
     PolicyName::new(&format!("{direction}-{filter}"))
 }
 
-/// The filter that a policy was made from.
-pub(crate) fn filter_of(policy: &PolicyName) -> Option<FilterName> {
+/// The BGPFilter that a policy of the speaker was made from, if it was made from one.
+#[must_use]
+pub fn filter_of(policy: &PolicyName) -> Option<FilterName> {
     let name = policy.as_str();
     name.strip_prefix("import-").or_else(|| name.strip_prefix("export-")).map(FilterName::from)
 }
