@@ -2,7 +2,7 @@
 //! calls another handler and never fails: what it cannot do becomes a condition on an object.
 //!
 //! - `peer`: which neighbours, their AS numbers and settings
-//! - `bgp`: pools to export policy; best paths to connectivity
+//! - `bgp`: filters, pools and settings to policies; best paths to connectivity
 //! - `routing`: which prefixes this node originates
 //! - `connectivity`: destinations to objects of VPP
 //! - `host`: where VPP's uplink is to be found
