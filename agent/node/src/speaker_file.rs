@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 use bgp_core::command::{Aggregate, Command, Origination, PeerConfig, PeerRange};
 use bgp_core::peer_key::PeerKey;
-use bgp_core::policy::{PolicyDef, PolicyName, PrefixRange, SetDef, SetKind, SetName};
+use bgp_core::policy::{Direction, PolicyDef, PolicyName, PrefixRange, SetDef, SetKind, SetName};
 use bgp_core::rib::DecisionSettings;
 use bgp_core::session::{GracefulRestart, LongLived, RestartTime, StaleTime};
 use bgp_wire::attr::{Community, ExtCommunity, LargeCommunity};
@@ -62,6 +62,17 @@ pub(crate) struct SpeakerFile {
     pub(crate) prefix_sets: BTreeMap<SetName, Vec<PrefixRange>>,
     /// `policies`.
     pub(crate) policies: BTreeMap<PolicyName, PolicyDef>,
+    /// `import` and `export` of the speaker itself.
+    pub(crate) global: GlobalPolicies,
+}
+
+/// Policies that run before those of each neighbour.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct GlobalPolicies {
+    /// On the way in.
+    pub(crate) import: Vec<PolicyName>,
+    /// On the way out.
+    pub(crate) export: Vec<PolicyName>,
 }
 
 /// A neighbour that doesn't run as the file says, and why.
@@ -145,10 +156,17 @@ impl SpeakerFile {
         let sets = policy::decode_sets(fields.take("sets"));
         let mut places = Places::default();
         let mut policies = BTreeMap::new();
-        for (name, item) in fields.take("policies").map(|item| item.entries()).unwrap_or_default() {
+        let declared = fields.take("policies").map(|item| item.entries()).unwrap_or_default();
+        let names: BTreeSet<PolicyName> = declared.iter().map(|(name, _)| PolicyName::new(name)).collect();
+        for (name, item) in declared {
             places.insert(Subject::Policy(PolicyName::new(name)), Place::of(&item, ""));
-            policies.extend(policy::decode_policy(&item, &sets).map(|def| (PolicyName::new(name), def)));
+            let def = policy::decode_policy(&item, &sets, &names);
+            policies.extend(def.map(|def| (PolicyName::new(name), def)));
         }
+        let global = GlobalPolicies {
+            import: policy::decode_global(fields.take("import"), &names),
+            export: policy::decode_global(fields.take("export"), &names),
+        };
         let originations = decode_originations(fields.take("originate"), &mut places);
         let aggregates = decode_aggregates(fields.take("aggregate"), &mut places);
         let known = neighbor::Known {
@@ -156,7 +174,7 @@ impl SpeakerFile {
             require_policy,
             enforce_first_as,
             graceful_restart,
-            policies: &policies,
+            policies: &names,
         };
         let mut neighbors = Neighbors::default();
         let (mut refused, mut doubtful) = (Vec::new(), Vec::new());
@@ -211,6 +229,7 @@ impl SpeakerFile {
             aggregates,
             prefix_sets,
             policies,
+            global,
         };
         file.rehearse(&places, flaws);
         Some(file)
@@ -237,15 +256,18 @@ impl SpeakerFile {
                 None => continue,
             };
             refused.standing = Standing::Kept;
-            for name in config.import.policies.iter().chain(&config.export.policies) {
-                let Some(def) = old.policies.get(name) else { continue };
-                if self.policies.contains_key(name) {
+            let mut named: Vec<PolicyName> =
+                config.import.policies.iter().chain(&config.export.policies).cloned().collect();
+            while let Some(name) = named.pop() {
+                let Some(def) = old.policies.get(&name) else { continue };
+                if self.policies.contains_key(&name) {
                     continue;
                 }
-                self.policies.insert(name.clone(), def.clone());
-                let named = def.sets();
-                let named = |set: &SetName| named.contains(&(SetKind::Prefixes, set.clone()));
-                for (set, ranges) in old.prefix_sets.iter().filter(|(set, _)| named(set)) {
+                self.policies.insert(name, def.clone());
+                named.extend(def.calls());
+                let sets = def.sets();
+                let of_it = |set: &SetName| sets.contains(&(SetKind::Prefixes, set.clone()));
+                for (set, ranges) in old.prefix_sets.iter().filter(|(set, _)| of_it(set)) {
                     self.prefix_sets.entry(set.clone()).or_insert_with(|| ranges.clone());
                 }
             }
@@ -285,8 +307,19 @@ impl SpeakerFile {
         for (name, ranges) in changed(&self.prefix_sets, &old.prefix_sets) {
             commands.push(Command::PutSet(name.clone(), SetDef::Prefixes(ranges.clone())));
         }
-        for (name, def) in changed(&self.policies, &old.policies) {
-            commands.push(Command::PutPolicy(name.clone(), def.clone()));
+        // Who is called comes before who calls.
+        for name in policy::in_order(&self.policies) {
+            if let Some(def) = self.policies.get(name).filter(|def| old.policies.get(name) != Some(def)) {
+                commands.push(Command::PutPolicy(name.clone(), def.clone()));
+            }
+        }
+        for (direction, new, old) in [
+            (Direction::Import, &self.global.import, &old.global.import),
+            (Direction::Export, &self.global.export, &old.global.export),
+        ] {
+            if new != old {
+                commands.push(Command::PutGlobalPolicies(direction, new.clone()));
+            }
         }
         for (nlri, origination) in changed(&self.originations, &old.originations) {
             commands.push(Command::PutOrigination(*nlri, origination.clone()));
@@ -314,7 +347,9 @@ impl SpeakerFile {
         );
         commands
             .extend(gone(&self.aggregates, &old.aggregates).map(|prefix| Command::DeleteAggregate(*prefix)));
-        commands.extend(gone(&self.policies, &old.policies).map(|name| Command::DeletePolicy(name.clone())));
+        let gone_policies = policy::in_order(&old.policies).into_iter().rev();
+        let gone_policies = gone_policies.filter(|name| !self.policies.contains_key(*name));
+        commands.extend(gone_policies.map(|name| Command::DeletePolicy(name.clone())));
         commands.extend(
             gone(&self.prefix_sets, &old.prefix_sets)
                 .map(|name| Command::DeleteSet(SetKind::Prefixes, name.clone())),
@@ -351,10 +386,11 @@ impl SpeakerFile {
             Command::DeleteSet(SetKind::Prefixes, name) => drop(self.prefix_sets.remove(&name)),
             Command::PutPolicy(name, def) => drop(self.policies.insert(name, def)),
             Command::DeletePolicy(name) => drop(self.policies.remove(&name)),
+            Command::PutGlobalPolicies(Direction::Import, policies) => self.global.import = policies,
+            Command::PutGlobalPolicies(Direction::Export, policies) => self.global.export = policies,
             // A file says nothing of these.
             Command::PutSet(..)
             | Command::DeleteSet(..)
-            | Command::PutGlobalPolicies(..)
             | Command::PutNextHop(..)
             | Command::DeleteNextHop(_)
             | Command::LoadingDone
@@ -383,6 +419,7 @@ impl SpeakerFile {
             aggregates: BTreeMap::new(),
             prefix_sets: BTreeMap::new(),
             policies: BTreeMap::new(),
+            global: GlobalPolicies::default(),
         }
     }
 }

@@ -70,7 +70,7 @@ const EXAMPLE: &str = r#"The file, with everything that this release knows:
       max-prefixes: { ipv4-unicast: { limit: 1000000, action: reset, restart: 300 } }
       max-prefixes-out: { ipv4-unicast: 1000 }      # it is told of no more
       sr-policy-strict: false         # true: SR policies must say whom they are for
-      import: POLICY                  # or accept, reject
+      import: [OTHER, POLICY, reject] # in order; or one of them, or accept or reject alone
       export: POLICY
       description: top of rack
   originate:
@@ -94,16 +94,32 @@ const EXAMPLE: &str = r#"The file, with everything that this release knows:
     - { prefix: 198.51.0.0/16, summary-only: true, communities: ["65000:1"] }
   sets:
     prefixes: { own: ["203.0.113.0/24 le 32"] }
-    communities: { mark: ["65000:1"] }
+    neighbors: { tor: [192.0.2.2] }
+    communities: { mark: ["65000:1", "65000:*", "rt:65000:1"] }       # of any kind
+    large-communities: { big: ["65000:1:*"] }
+    ext-communities: { targets: ["rt:65000:*"] }
+    as-paths: { bogus: ["_64512_", "^$"] }          # regular expressions; _ is between AS numbers
   policies:
     POLICY:
       statements:                     # the first one that matches decides, unless it says next
-        - if: { prefixes: own, neighbors: [192.0.2.2], community: mark, source: local,
-                not: { community: "65000:9" } }
-          set: { local-pref: 200, med: 5, next-hop: self, prepend: { asn: 65000, count: 2 },
-                 add-communities: ["65000:7"] }
-          then: accept                # or reject, next
-      default: reject
+        - label: what this is for
+          if:                         # all of these; sets by name, or members
+            { prefixes: own, neighbors: tor, community: [mark, no-export], all-communities: mark,
+              as-path: bogus, as-path-prefix: [65010, 65020], as-path-length: { min: 1, max: 9 },
+              source: external, peer-type: external, family: ipv4-unicast, interface: "eth*",
+              next-hop: 192.0.2.0/24, origin: igp, rd: 65000:1, local-pref: 100, med: { max: 5 },
+              not: { community: "65000:9" }, any: [{ med: 1 }, { med: 5 }] }
+          set:                        # med: also { add: -5 } or remove
+            { local-pref: 200, med: 5, origin: igp, next-hop: self,
+              prepend: { asn: 65000, count: 2 },
+              communities: { replace: ["65000:3"], remove: mark, add: ["65000:5", "rt:65000:1"] },
+              add-communities: ["65000:7"] }
+          then: { call: OTHER }       # or accept, reject, next; OTHER may come back here
+        - { set: { med: { add: 5 }, prepend: [65000, 65001] }, then: accept }
+      default: reject                 # or accept, next: to the next policy, or back to who called
+    OTHER: { statements: [], default: next }
+  import: OTHER                       # before each neighbor's policies; or a list
+  export: [OTHER]
 
 A mistake in a neighbor stops that neighbor only, or leaves it with its old settings when the file
 is read again; `peregrine peers` lists it with the reason."#;

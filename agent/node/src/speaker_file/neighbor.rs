@@ -1,6 +1,6 @@
 //! One entry of `neighbors`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read as _;
 use std::num::{NonZeroU8, NonZeroU16};
@@ -9,12 +9,13 @@ use std::path::Path;
 use bgp_core::command::{Chain, LocalAsn, NextHopMode, PeerConfig, PeerRange, RemovePrivateAs};
 use bgp_core::limit::{LimitAction, PrefixLimit};
 use bgp_core::peer_key::{BGP_PORT, PeerKey};
-use bgp_core::policy::{PolicyDef, PolicyName};
+use bgp_core::policy::PolicyName;
 use bgp_core::secret::Secret;
 use bgp_core::session::{AddPath, GracefulRestart, HoldTime, PeerRole, RemoteAsn};
 use bgp_wire::{Asn, Family, FamilySet, Role};
 use ipnet::IpNet;
 
+use super::policy::decode_chain;
 use super::{Whom, asn};
 use crate::yaml::{Fields, Item, Mistake, nearest};
 
@@ -29,7 +30,7 @@ pub(super) struct Known<'a> {
     /// Graceful restart.
     pub(super) graceful_restart: Option<GracefulRestart>,
     /// The policies of the file.
-    pub(super) policies: &'a BTreeMap<PolicyName, PolicyDef>,
+    pub(super) policies: &'a BTreeSet<PolicyName>,
 }
 
 /// Whom an entry is about, and what the speaker is told.
@@ -360,7 +361,7 @@ fn add_path(item: &Item<'_>) -> AddPath {
     AddPath { receive, send: send.and_then(NonZeroU8::new) }
 }
 
-const FAMILIES: &str =
+pub(super) const FAMILIES: &str =
     "a family: ipv4-unicast, ipv6-unicast, ipv4-vpn, ipv6-vpn, ipv4-srpolicy or ipv6-srpolicy";
 
 fn families(item: &Item<'_>) -> FamilySet {
@@ -378,19 +379,9 @@ fn families(item: &Item<'_>) -> FamilySet {
 }
 
 fn policy(item: Option<Item<'_>>, external: bool, known: &Known<'_>) -> Chain {
-    let Some(item) = item else {
-        return if external && known.require_policy { Chain::REJECT } else { Chain::ACCEPT };
-    };
-    match item.text() {
-        Some("accept") => Chain::ACCEPT,
-        Some("reject") | None => Chain::REJECT,
-        Some(name) => {
-            let named = PolicyName::new(name);
-            if !known.policies.contains_key(&named) {
-                let near = nearest(name, known.policies.keys().map(PolicyName::as_str)).map(str::to_owned);
-                item.flaw(Mistake::NoSuchName { found: name.to_owned(), near });
-            }
-            Chain::named(named)
-        }
+    match item {
+        Some(item) => decode_chain(&item, known.policies),
+        None if external && known.require_policy => Chain::REJECT,
+        None => Chain::ACCEPT,
     }
 }

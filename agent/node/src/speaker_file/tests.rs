@@ -5,7 +5,7 @@ use bgp_core::command::{Aggregate, Chain, LocalAsn, NextHopMode, RemovePrivateAs
 use bgp_core::limit::{LimitAction, PrefixLimit};
 use bgp_core::outbox::Outbox;
 use bgp_core::peer_key::InstanceName;
-use bgp_core::policy::{Act, Condition, Default as Otherwise, Flow, StatementDef};
+use bgp_core::policy::{Act, Condition, Default as Otherwise, Flow, Match, Members, StatementDef};
 use bgp_core::session::{
     AddPath, GracefulRestart, HoldTime, LongLived, PeerRole, RemoteAsn, RestartTime, StaleTime,
 };
@@ -149,23 +149,18 @@ fn the_whole_file() {
     assert_eq!(*aggregate, expected);
     assert_eq!(file.aggregates[&"2001:db8::/32".parse().unwrap()], Aggregate::default());
 
-    let not = |low| Condition::Not(Box::new(Condition::Community(Community::new(65000, low))));
-    let reject = |low| StatementDef {
-        label: None,
-        when: vec![Condition::Community(Community::new(65000, low))],
-        apply: vec![],
-        then: Flow::Reject,
+    let mark = || {
+        let marks = ["65000:1", "65000:2"].map(|text| text.parse().unwrap());
+        Condition::Communities(Match::Any, Members::These(marks.to_vec()))
     };
     let policy = PolicyDef {
         statements: vec![
-            StatementDef {
-                label: None,
-                when: vec![Condition::PrefixSet("own".into()), not(1), not(2)],
-                apply: vec![Act::SetLocalPref(200), Act::Prepend(Asn(65000), 2)],
-                then: Flow::Accept,
-            },
-            reject(1),
-            reject(2),
+            StatementDef::new(
+                vec![Condition::PrefixSet("own".into()), Condition::Not(Box::new(mark()))],
+                vec![Act::SetLocalPref(200), Act::Prepend(Asn(65000), 2)],
+                Flow::Accept,
+            ),
+            StatementDef::new(vec![mark()], vec![], Flow::Reject),
         ],
         default: Otherwise::Reject,
     };
@@ -267,7 +262,7 @@ fn mistakes_about_the_whole_are_all_named() {
     let found = flaws(
         "lsten: []\nmultipath: 0\nenforce-first-as: perhaps\noriginate: [{prefix: 203.0.113.1/24}]\n\
          policies: {p: {statements: [{if: {prefixes: owm}, then: drop}], default: reject}}\n\
-         sets: {prefixes: {own: [10.0.0.0/8 le 40]}, as-paths: {a: []}}\n",
+         sets: {prefixes: {own: [10.0.0.0/8 le 40]}, as-paths: {a: ['_1(']}}\n",
     );
     assert_eq!(
         found,
@@ -280,7 +275,7 @@ fn mistakes_about_the_whole_are_all_named() {
             "line 7: policies.p.statements[0].then: must be accept, reject or next, not \"drop\"",
             "line 8: sets.prefixes.own[0]: must be a prefix with bounds of lengths if need be, such as 10.0.0.0/8 or \
              10.0.0.0/8 ge 16 le 24, not \"10.0.0.0/8 le 40\"",
-            "line 8: sets.as-paths: is not supported by this release; leave it out; conditions on AS paths come later",
+            "line 8: sets.as-paths.a[0]: not a pattern of AS paths: \"_1(\": unclosed group",
         ]
     );
     let nothing: Vec<_> = SpeakerFile::parse("").unwrap_err().iter().map(ToString::to_string).collect();
@@ -750,4 +745,89 @@ fn a_password_in_the_place_of_its_file_is_not_shown() {
         let shown = shown(path);
         assert!(shown.contains(path) && shown.contains(reason) && !shown.contains("(not shown)"), "{shown}");
     }
+}
+
+/// Everything that a policy may say, compiled by a speaker without a complaint.
+#[test]
+fn all_that_policies_can_say() {
+    let file = parse(
+        "import: [early]\nexport: early\nsets:\n  neighbors: { tor: [192.0.2.2] }\n  communities: { mark: ['65000:*', '65000:1:2'] }\n  \
+         large-communities: { big: ['1:*:*'] }\n  ext-communities: { targets: ['rt:65000:*'] }\n  \
+         as-paths: { bogus: ['_0_', '^64512'] }\npolicies:\n  \
+         p:\n    statements:\n    \
+         - { label: first, if: { neighbors: tor, community: [mark, targets, no-export], all-communities: [big], as-path: bogus,\n        \
+             as-path-prefix: [65010], as-path-length: { max: 9 }, local-pref: 100, med: { min: 1, max: 5 },\n        \
+             source: external, peer-type: external, family: [ipv4-unicast, ipv4-vpn], interface: 'eth*',\n        \
+             next-hop: [192.0.2.0/24, '2001:db8::1'], origin: igp, rd: '65000:1', any: [{ med: 1 }, { as-path: '^$' }] },\n        \
+             set: { med: { add: -5 }, origin: incomplete, next-hop: 192.0.2.9, prepend: [65000, 65001],\n        \
+             communities: { replace: ['1:1'], remove: mark, add: ['1:2', 'rt:1:1', '1:2:3'] } }, then: { call: late } }\n    \
+         - { set: { med: remove }, then: next }\n    default: next\n  \
+         late: { default: next }\n  early: { default: next }\n\
+         neighbors: [{ address: 192.0.2.2, asn: 65010, import: [p, late, accept], export: p }]\n",
+    );
+    assert_eq!(file.refused, []);
+    let peer = &file.peers[&"192.0.2.2".parse().unwrap()];
+    assert_eq!(peer.import, Chain::new(["p", "late"], bgp_core::policy::Otherwise::Accept));
+    assert_eq!(peer.export, Chain::named("p"));
+    assert_eq!((&*file.global.import, &*file.global.export), (&["early".into()][..], &["early".into()][..]));
+    let policy = &file.policies[&"p".into()];
+    assert_eq!(policy.statements[0].label.as_deref(), Some("first"));
+    assert_eq!((policy.statements[0].when.len(), policy.statements[0].apply.len()), (16, 12));
+    assert_eq!(policy.statements[0].then, Flow::Call("late".into()));
+    let commands = file.commands_since(None);
+    let at = |wanted: &str| {
+        commands.iter().position(|command| format!("{command:?}").starts_with(wanted)).unwrap()
+    };
+    assert!(
+        at("PutPolicy(PolicyName(\"late\")") < at("PutPolicy(PolicyName(\"p\")"),
+        "who is called comes first"
+    );
+    assert!(at("PutPolicy(PolicyName(\"early\")") < at("PutGlobalPolicies"));
+    // And all of it goes again: chains before policies, who calls before who is called.
+    let nothing = SpeakerFile::empty(file.asn, file.router_id);
+    let settings = SpeakerSettings::new(InstanceName::new("test"), file.asn, file.router_id, 0);
+    let (mut speaker, mut out) = (Speaker::new(settings), Outbox::new());
+    for command in commands.into_iter().chain(nothing.commands_since(Some(&file))) {
+        let answer = speaker.command(Instant::ZERO, command.clone(), &mut out);
+        assert!(answer.is_ok(), "{command:?}: {answer:?}");
+    }
+}
+
+#[test]
+fn mistakes_in_policies_say_where_they_are() {
+    let found = flaws(
+        "import: nobody\nsets: { communities: { mark: ['65000:x'] }, large-communities: { mark: ['1:1:1'] } }\npolicies:\n  p:\n    statements:\n    \
+         - { if: { community: mrak, as-path-length: { min: 5, max: 4 }, as-path: 'a(' }, then: { call: q } }\n    \
+         - { if: { family: ipv6-unicast, prefixes: [10.0.0.0/8] }, then: accept }\n    \
+         - { set: { communities: { add: ['1:*'] }, med: { add: x } }, then: { cal: p } }\n    default: reject\n",
+    );
+    for (line, words) in [
+        ("line 3: import:", "there is no \"nobody\""),
+        ("line 4: sets.communities.mark[0]:", "with * for any number"),
+        ("line 4: sets.large-communities.mark:", "need different names"),
+        ("line 8: policies.p.statements[0].if.community:", "did you mean \"mark\"?"),
+        ("line 8: policies.p.statements[0].if.as-path-length:", "min is above max"),
+        ("line 8: policies.p.statements[0].if.as-path:", "unclosed group"),
+        ("line 8: policies.p.statements[0].then.call:", "there is no \"q\""),
+        ("line 10: policies.p.statements[2].set.communities.add[0]:", "a community such as"),
+        ("line 10: policies.p.statements[2].set.med.add:", "a number"),
+        ("line 10: policies.p.statements[2].then.cal:", "did you mean \"call\"?"),
+    ] {
+        assert!(
+            found.iter().any(|flaw| flaw.starts_with(line) && flaw.contains(words)),
+            "{line} {words}: {found:#?}"
+        );
+    }
+    // What only a speaker knows: circles, and prefixes of another family.
+    let found = flaws(
+        "policies:\n  a: { statements: [{ then: { call: b } }], default: next }\n  \
+         b: { statements: [{ label: back, then: { call: a } }], default: next }\n  \
+         c: { statements: [{ if: { family: ipv6-unicast, prefixes: [10.0.0.0/8] }, then: accept }], default: next }\n",
+    );
+    assert_eq!(found.len(), 3, "{found:#?}");
+    assert!(
+        found
+            .iter()
+            .any(|flaw| flaw.starts_with("line 6: policies.c:") && flaw.contains("is never in ipv6-unicast"))
+    );
 }

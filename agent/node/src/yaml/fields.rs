@@ -294,6 +294,11 @@ impl<'a> Item<'a> {
         matches!(self.tree.value, Value::Scalar { .. })
     }
 
+    /// Whether it is a map.
+    pub(crate) fn is_map(&self) -> bool {
+        matches!(self.tree.value, Value::Map(_))
+    }
+
     /// As text, whatever it looks like.
     pub(crate) fn text(&self) -> Option<&'a str> {
         self.scalar("text")
@@ -421,15 +426,6 @@ impl<'a> Fields<'a> {
     /// Accept fields that nobody asks for.
     pub(crate) fn ignore_others(mut self) {
         self.lenient = true;
-    }
-
-    /// Refuse these fields where they are set, with what to do instead.
-    pub(crate) fn unsupported(&mut self, keys: &[&'static str], remedy: &'static str) {
-        for key in keys {
-            if let Some(item) = self.take(key) {
-                item.flaw(Mistake::Unsupported { remedy });
-            }
-        }
     }
 
     /// Note a mistake about the map as a whole.
