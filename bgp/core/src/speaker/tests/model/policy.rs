@@ -111,6 +111,8 @@ pub(super) struct Seen<'a> {
     /// The neighbour is in another AS.
     pub(super) external: bool,
     pub(super) learned: Learned,
+    /// The MED before any policy.
+    pub(super) med: Option<u32>,
     /// The named set.
     pub(super) set: &'a [Range],
     /// On the way out: our AS number, where it goes in front of the path.
@@ -125,6 +127,8 @@ pub(super) struct Made {
     pub(super) attrs: Attrs,
     /// Policy has had a say in the MED.
     pub(super) own_med: bool,
+    /// What has been added to the MED that came, as long as it has not been set: it is kept within bounds in the end.
+    added: Option<i64>,
     pub(super) next_hop: NextHop,
     /// What was put in front of the path, leftmost first.
     pub(super) prepended: Vec<u32>,
@@ -139,8 +143,13 @@ pub(super) enum NextHop {
 
 /// What becomes of a route that a chain of policies has looked at; `None` if it does not pass.
 pub(super) fn run(chain: &[&'static str], accepts: bool, attrs: &Attrs, seen: &Seen<'_>) -> Option<Made> {
-    let mut made =
-        Made { attrs: attrs.clone(), own_med: false, next_hop: NextHop::AsItIs, prepended: vec![] };
+    let mut made = Made {
+        attrs: attrs.clone(),
+        own_med: false,
+        added: Some(0),
+        next_hop: NextHop::AsItIs,
+        prepended: vec![],
+    };
     made.attrs.path.splice(0..0, seen.front.map(Hop::As));
     for name in chain {
         match seen.policies[name].run(&mut made, seen) {
@@ -326,12 +335,18 @@ impl Act {
         let attrs = &mut made.attrs;
         match self {
             Self::LocalPref(local_pref) => attrs.local_pref = Some(*local_pref),
-            Self::Med(med) => (attrs.med, made.own_med) = (Some(*med), true),
+            Self::Med(med) => (attrs.med, made.own_med, made.added) = (Some(*med), true, None),
             Self::AddMed(by) => {
-                let sum = i64::from(attrs.med.unwrap_or(0)) + by;
+                let sum = match &mut made.added {
+                    Some(added) => {
+                        *added += by;
+                        i64::from(seen.med.unwrap_or(0)) + *added
+                    }
+                    None => i64::from(attrs.med.unwrap_or(0)) + by,
+                };
                 (attrs.med, made.own_med) = (Some(u32::try_from(sum.max(0)).unwrap()), true);
             }
-            Self::NoMed => (attrs.med, made.own_med) = (None, true),
+            Self::NoMed => (attrs.med, made.own_med, made.added) = (None, true, None),
             Self::Origin(origin) => attrs.origin = *origin,
             Self::NextHopSelf if seen.out => made.next_hop = NextHop::Ours,
             Self::NextHopSelf => {}

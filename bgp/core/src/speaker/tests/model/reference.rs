@@ -219,6 +219,7 @@ impl Reference {
             neighbor: neighbour.address,
             external,
             learned,
+            med: attrs.med,
             set: &self.set,
             out,
             front: (out && external).then_some(OUR_ASN),
