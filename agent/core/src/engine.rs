@@ -17,12 +17,15 @@ use std::time::Duration;
 use bgp_core::rib::RibEvent;
 use bgp_core::time::Instant;
 use bgp_core::{Family, FamilySet};
+use ipnet::IpNet;
 
 use crate::config::Config;
+use crate::desired::VppKey;
 use crate::effects::{Effects, Origin, StatusPatch};
 use crate::event::{Change, Event, SpeakerEvent, VppEvent};
+use crate::explain::Explained;
 use crate::handler::{BgpHandler, ConnectivityHandler, Handler, HostHandler, PeerHandler, RoutingHandler};
-use crate::model::Condition;
+use crate::model::{Condition, RouteKey, TableId};
 use crate::plan::{Audit, SpeakerOp, SpeakerPlan, VppOp, VppPlan, VppReport, VppState};
 
 /// The first sessions wait for VPP, where it can be reached, no longer than this: their first UPDATEs then hold our own
@@ -235,6 +238,17 @@ impl Engine {
     #[must_use]
     pub fn listen(&self) -> Vec<SocketAddr> {
         self.peer.listen()
+    }
+
+    /// What becomes of a destination of the main table. Costs nothing to speak of.
+    #[must_use]
+    pub fn explain(&self, prefix: IpNet) -> Explained {
+        let key = RouteKey { table: TableId::MAIN, prefix };
+        let (carried, mut keys) = self.connectivity.explain(&key).unzip();
+        let keys = keys.get_or_insert_default();
+        keys.push(VppKey::Route(key));
+        let objects = self.vpp.iter().flat_map(|vpp| keys.iter().filter_map(|key| vpp.explain(key)));
+        Explained { carried, objects: objects.collect() }
     }
 
     /// Has everything in VPP compared with what is wanted, as soon as nothing is in flight, and the difference repaired.

@@ -12,6 +12,7 @@ pub mod desired;
 pub mod effects;
 mod engine;
 pub mod event;
+pub mod explain;
 mod handler;
 pub mod model;
 pub mod plan;

@@ -6,6 +6,7 @@
 mod agent;
 mod check;
 mod clear;
+mod explain;
 mod output;
 mod peer;
 mod peers;
@@ -43,6 +44,7 @@ enum Command {
     Clear(clear::Arguments),
     Routes(routes::Arguments),
     Policies(policies::Arguments),
+    Explain(explain::Arguments),
     Vpp(vpp::Arguments),
     Check(check::Arguments),
     VppSim(vpp_sim::Arguments),
@@ -85,6 +87,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Clear(arguments) => clear::run(&arguments),
         Command::Routes(arguments) => routes::run(&arguments),
         Command::Policies(arguments) => policies::run(&arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
         Command::Vpp(arguments) => vpp::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::VppSim(arguments) => vpp_sim::run(arguments),

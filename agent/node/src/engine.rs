@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use agent_core::event::Event;
+use agent_core::explain::Explained;
 use agent_core::model::{Condition, Severity};
 use agent_core::plan::{Audit, SpeakerOp, VppOp, VppState};
 use agent_core::{Config, Engine, Forwarding, Status};
@@ -16,6 +17,7 @@ use bgp_core::FamilySet;
 use bgp_core::command::Command;
 use bgp_core::time::Instant as EngineTime;
 use bgp_net::{Handle, Stopped};
+use ipnet::IpNet;
 use tokio::sync::{mpsc, oneshot};
 
 use self::blocks::{BlockLog, Line};
@@ -26,10 +28,13 @@ use crate::watch::{self, RibWatcher, SourceChange};
 
 /// A question about the engine's state.
 #[derive(Debug)]
-pub(crate) struct Ask {
-    /// Answer after an audit of VPP.
-    audit: bool,
-    answer: oneshot::Sender<Snapshot>,
+pub(crate) enum Ask {
+    /// How everything stands.
+    Status(oneshot::Sender<Snapshot>),
+    /// The same, after an audit of VPP.
+    Audit(oneshot::Sender<Snapshot>),
+    /// What becomes of a destination, and whether there is a VPP.
+    Explain(IpNet, oneshot::Sender<(Explained, bool)>),
 }
 
 /// How long an answer may take before the engine counts as stuck.
@@ -39,18 +44,27 @@ const AUDIT_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Ask how everything stands; `None` where the engine is stuck or gone.
 pub(crate) async fn ask_status(engine: &mpsc::Sender<Ask>) -> Option<Snapshot> {
-    ask(engine, false, PATIENCE).await
+    ask(engine, Ask::Status, PATIENCE).await
 }
 
 /// Have VPP audited, and ask how everything stands after it. Where VPP can't be read the answer comes without.
 pub(crate) async fn ask_audit(engine: &mpsc::Sender<Ask>) -> Option<Snapshot> {
-    ask(engine, true, AUDIT_PATIENCE).await
+    ask(engine, Ask::Audit, AUDIT_PATIENCE).await
 }
 
-async fn ask(engine: &mpsc::Sender<Ask>, audit: bool, patience: Duration) -> Option<Snapshot> {
+/// Ask what becomes of a destination; and whether there is a VPP. `None` where the engine is stuck or gone.
+pub(crate) async fn ask_explain(engine: &mpsc::Sender<Ask>, prefix: IpNet) -> Option<(Explained, bool)> {
+    ask(engine, |answer| Ask::Explain(prefix, answer), PATIENCE).await
+}
+
+async fn ask<T>(
+    engine: &mpsc::Sender<Ask>,
+    question: impl FnOnce(oneshot::Sender<T>) -> Ask,
+    patience: Duration,
+) -> Option<T> {
     let asked = async {
         let (sender, answer) = oneshot::channel();
-        engine.send(Ask { audit, answer: sender }).await.ok()?;
+        engine.send(question(sender)).await.ok()?;
         answer.await.ok()
     };
     tokio::time::timeout(patience, asked).await.ok().flatten()
@@ -272,11 +286,16 @@ impl EngineTask {
     }
 
     fn hear(&mut self, ask: Ask) {
-        let number = if ask.audit { self.engine.audit(self.now()) } else { None };
-        match number {
-            Some(number) => self.audits.push((number, ask.answer)),
-            // Nobody may be left to hear it.
-            None => drop(ask.answer.send(self.snapshot())),
+        // Nobody may be left to hear it.
+        match ask {
+            Ask::Status(answer) => drop(answer.send(self.snapshot())),
+            Ask::Audit(answer) => match self.engine.audit(self.now()) {
+                Some(number) => self.audits.push((number, answer)),
+                None => drop(answer.send(self.snapshot())),
+            },
+            Ask::Explain(prefix, answer) => {
+                drop(answer.send((self.engine.explain(prefix), self.vpp.is_some())));
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! The inspection socket: answers about the running process, as HTTP with JSON on a Unix socket.
 //!
-//! `GET /v1/peers`, `/v1/routes` (streamed), `/v1/policies`, `/v1/vpp`, `/v1/version`; `POST /v1/audit`, which has VPP audited and then
+//! `GET /v1/peers`, `/v1/routes` (streamed), `/v1/explain`, `/v1/policies`, `/v1/vpp`, `/v1/version`; `POST /v1/audit`, which has VPP audited and then
 //! answers as `/v1/vpp` does; `POST /v1/check`, which says what files would change; `POST /v1/clear` and `/v1/peer`, which change something at neighbours and are for root and the
 //! owner of the process only. It asks the owners of the state and keeps none; what it sends was true a moment ago.
 
@@ -9,6 +9,7 @@ mod base64;
 mod check;
 pub(crate) mod client;
 mod control;
+mod explain;
 pub(crate) mod http;
 mod mrt;
 mod routes;
@@ -121,6 +122,10 @@ impl Service for Inspector {
             "/v1/peers" => self.peers().await,
             "/v1/routes" => routes::answer(&self.speaker, request.uri().query().unwrap_or_default()).await,
             "/v1/policies" => self.policies().await,
+            "/v1/explain" => {
+                let query = request.uri().query().unwrap_or_default();
+                explain::answer(&self.speaker, self.engine.as_ref(), query).await
+            }
             "/v1/vpp" => self.vpp(false).await,
             "/v1/audit" | "/v1/check" | "/v1/clear" | "/v1/peer" => {
                 failure(StatusCode::METHOD_NOT_ALLOWED, format!("{path} takes POST"))
@@ -128,7 +133,7 @@ impl Service for Inspector {
             "/v1/version" => json(StatusCode::OK, &Version::own()),
             _ => failure(
                 StatusCode::NOT_FOUND,
-                "there are /v1/peers, /v1/routes, /v1/policies, /v1/vpp and /v1/version",
+                "there are /v1/peers, /v1/routes, /v1/explain, /v1/policies, /v1/vpp and /v1/version",
             ),
         }
     }

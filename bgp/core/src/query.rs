@@ -5,6 +5,7 @@
 //!
 //! *Absent on purpose:* formatting and JSON, which belong to the command line and the inspection socket.
 
+use std::fmt;
 use std::num::NonZeroU8;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,9 +14,11 @@ use bgp_wire::capability::{AgreedLongLived, AgreedRestart};
 use bgp_wire::{Asn, Family, FamilySet, NextHop, Nlri, PathId, Role, RouterId};
 
 use crate::command::Chain;
+pub use crate::egress::Barred;
+use crate::egress::{WhyNot, Withheld};
 use crate::limit::{LimitAction, PrefixLimit};
 use crate::peer_key::PeerKey;
-use crate::policy::{Interfaces, Library, PolicyName};
+use crate::policy::{Decider, Interfaces, Library, PolicyName};
 use crate::rib::{AttrSet, PathRejected, Rung, Standing};
 use crate::session::{GracefulRestart, PeerRole, State};
 use crate::stats::MessageCounts;
@@ -292,6 +295,131 @@ pub struct PathEntry {
     pub rejected: Option<PathRejected>,
     /// How it fared in the decision; absent in the Adj-RIB-Out.
     pub standing: Option<Standing>,
+}
+
+/// The life of one destination: what came in, what import made of it, what was decided, and who hears of it.
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    /// The destination.
+    pub nlri: Nlri,
+    /// The rung of the decision that chose the best path; absent where there is none.
+    pub decided_by: Option<Rung>,
+    /// Its paths, the best one first.
+    pub paths: Vec<PathLife>,
+    /// One entry for each neighbour, in the order of their keys.
+    pub told: Vec<Telling>,
+}
+
+/// A path, and what import made of it.
+#[derive(Clone, Debug)]
+pub struct PathLife {
+    /// The path after import policy (as received where that rejected it), with how it fared in the decision.
+    pub path: PathEntry,
+    /// Its attributes as they were received.
+    pub received: AttrSet,
+    /// What let it in, or kept it out; absent for an own route, and where the rules of BGP kept it out before policy.
+    pub import: Option<PolicyReason>,
+}
+
+/// What in a chain of policies decided.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PolicyReason {
+    /// The policy; absent where none decided, so that what is usual for the neighbour counts.
+    pub policy: Option<PolicyName>,
+    /// Which of its statements, counted from 1; absent where its default decided.
+    pub statement: Option<usize>,
+    /// The statement's label.
+    pub label: Option<String>,
+}
+
+impl From<Decider<'_>> for PolicyReason {
+    fn from(by: Decider<'_>) -> Self {
+        Self { policy: by.policy().cloned(), statement: by.statement(), label: by.label().map(str::to_owned) }
+    }
+}
+
+impl fmt::Display for PolicyReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.policy, self.statement) {
+            (None, _) => f.write_str("no policy"),
+            (Some(policy), None) => write!(f, "policy {policy}, its default"),
+            (Some(policy), Some(statement)) => {
+                write!(f, "policy {policy}, statement {statement}")?;
+                self.label.as_ref().map_or(Ok(()), |label| write!(f, " ({label})"))
+            }
+        }
+    }
+}
+
+/// What a neighbour is told of a destination.
+#[derive(Clone, Debug)]
+pub struct Telling {
+    /// Which neighbour.
+    pub peer: PeerKey,
+    /// The routes as they are sent, or why there are none.
+    pub told: Result<Vec<PathEntry>, NotTold>,
+}
+
+/// Why a neighbour is told nothing of a destination.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotTold {
+    /// There is no session.
+    #[error("no session")]
+    NoSession,
+    /// The family is not exchanged with it.
+    #[error("{0} is not exchanged with it")]
+    NoFamily(Family),
+    /// There is no best path.
+    #[error("no usable path")]
+    NoRoute,
+    /// The best path came from there.
+    #[error("the best path came from there")]
+    FromThere,
+    /// An aggregate is announced in its place.
+    #[error("an aggregate is announced in its place (summary-only)")]
+    Summarised,
+    /// The rules of BGP forbid it.
+    #[error("{0}")]
+    Barred(Barred),
+    /// It is originated for others.
+    #[error("originated for other neighbors")]
+    Audience,
+    /// Export policy.
+    #[error("export: {0}")]
+    Policy(PolicyReason),
+    /// Routes of others wait until a restart is over.
+    #[error("routes wait until every neighbor has been heard after a restart")]
+    Deferred,
+    /// There is no next hop that it could be told, or it would be the neighbour itself.
+    #[error("no next hop that it could be told")]
+    NextHop,
+    /// It is told as much as it may be.
+    #[error("as many prefixes are announced as may be")]
+    Limit,
+    /// The attributes do not fit into a message.
+    #[error("the attributes do not fit into a message")]
+    TooLarge,
+    /// It is about to be told.
+    #[error("about to be told")]
+    Pending,
+}
+
+impl From<WhyNot<'_>> for NotTold {
+    fn from(why: WhyNot<'_>) -> Self {
+        match why {
+            WhyNot::NoRoute => Self::NoRoute,
+            WhyNot::FromThere => Self::FromThere,
+            WhyNot::Withheld(Withheld::Rules(barred)) => Self::Barred(barred),
+            WhyNot::Withheld(Withheld::Audience) => Self::Audience,
+            WhyNot::Withheld(Withheld::Policy(by)) => Self::Policy(by.into()),
+            WhyNot::Withheld(Withheld::Deferred) => Self::Deferred,
+            WhyNot::Withheld(Withheld::NextHop) => Self::NextHop,
+            WhyNot::Summarised => Self::Summarised,
+            WhyNot::Pending => Self::Pending,
+            WhyNot::Limit => Self::Limit,
+            WhyNot::TooLarge => Self::TooLarge,
+        }
+    }
 }
 
 /// Why a query cannot be answered.

@@ -18,9 +18,10 @@ use ipnet::IpNet;
 
 use super::Handler;
 use crate::config::Config;
-use crate::desired::{Lengths, ObjectKey, Owner, Path, PrefixMap, WayId};
+use crate::desired::{Lengths, ObjectKey, Owner, Path, PrefixMap, VppKey, WayId};
 use crate::effects::{Effects, Origin, VppEdit};
 use crate::event::Change;
+use crate::explain::{Carried, CarriedHop};
 use crate::model::{
     BgpConfig, BgpConfigName, Condition, Connectivity, Encapsulation, Hop, Node, NodeName, ObjectRef, Pool,
     PoolName, RouteKey, TableId, family_of,
@@ -296,6 +297,39 @@ impl ConnectivityHandler {
             .collect()
     }
 
+    /// How the traffic of a destination is carried, and what VPP needs for that beside the route itself.
+    pub(crate) fn explain(&self, key: &RouteKey) -> Option<(Carried, Vec<VppKey>)> {
+        let way = self.at(*self.destinations.get(&key.table)?.get(&key.prefix)?)?;
+        let covering = self.carriages.covering(&key.prefix, &self.lengths).map(|(outer, _)| outer);
+        let of = |outer: IpNet| self.pools.iter().find(|(_, pool)| pool.cidr == outer).map(|(name, _)| name);
+        let pool = covering.and_then(|outer| Some((of(outer)?.clone(), outer)));
+        let hops = way.hops.iter().map(|hop| {
+            let (address, weight) = (hop.address, hop.weight);
+            let none =
+                |reason: &str| CarriedHop { address, weight, provider: None, reason: reason.to_owned() };
+            let Some(node) = self.node.as_ref().filter(|_| self.open) else {
+                return none("this node's object and the pools are not known yet");
+            };
+            match provider(way.carriage, hop, node) {
+                Err(reason) => none(reason),
+                Ok((provider, reason)) => {
+                    match provider.desired(*hop, Facts { node }, &mut DesiredSet::default()) {
+                        Ok(()) => CarriedHop {
+                            provider: Some(provider.name()),
+                            reason: if pool.is_some() { reason } else { "in no pool: routed as it is" }
+                                .to_owned(),
+                            ..none("")
+                        },
+                        Err(problem) => none(&condition(&self.me, problem).reason),
+                    }
+                }
+            }
+        });
+        let carried = Carried { pool: pool.clone(), hops: hops.collect() };
+        let objects = way.objects.iter().copied().map(VppKey::Object);
+        Some((carried, objects.chain(way.routes.keys().copied().map(VppKey::Route)).collect()))
+    }
+
     /// Looks again at every destination inside these prefixes.
     fn carriage_changed(&mut self, inside: &BTreeSet<IpNet>, fx: &mut Effects) {
         for outer in inside {
@@ -352,22 +386,34 @@ fn difference(one: &PrefixMap<()>, other: &PrefixMap<()>) -> BTreeSet<IpNet> {
 /// Everything that must exist for a set of next hops.
 fn desired(carriage: Carriage, hops: &[Hop], node: &Node) -> Result<DesiredSet, Unserved> {
     let mut set = DesiredSet::default();
-    let facts = Facts { node };
     for hop in hops {
-        let provider: &dyn Provider = match carriage {
-            Carriage::Flat => &Flat,
-            Carriage::Ipip => &Ipip,
-            Carriage::IpipCrossSubnet => match node.subnet(family_of(hop.address)) {
-                Some(subnet) if !subnet.contains(&hop.address) => &Ipip,
-                // A node without an address of the family has no subnet to cross; the route is good all the same.
-                Some(_) | None => &Flat,
-            },
-            // The pool's own condition says so.
-            Carriage::Unsupported | Carriage::Withheld => return Ok(DesiredSet::default()),
-        };
-        provider.desired(*hop, facts, &mut set)?;
+        // The pool's own condition says so.
+        let Ok((provider, _)) = provider(carriage, hop, node) else { return Ok(DesiredSet::default()) };
+        provider.desired(*hop, Facts { node }, &mut set)?;
     }
     Ok(set)
+}
+
+/// Who carries traffic to a next hop, and why; or why nobody does.
+fn provider(
+    carriage: Carriage,
+    hop: &Hop,
+    node: &Node,
+) -> Result<(&'static dyn Provider, &'static str), &'static str> {
+    Ok(match carriage {
+        Carriage::Flat => (&Flat, "no encapsulation"),
+        Carriage::Ipip => (&Ipip, "ipipMode is Always"),
+        Carriage::IpipCrossSubnet => match node.subnet(family_of(hop.address)) {
+            Some(subnet) if !subnet.contains(&hop.address) => {
+                (&Ipip, "ipipMode is CrossSubnet and the next hop is outside this node's subnet")
+            }
+            Some(_) => (&Flat, "ipipMode is CrossSubnet and the next hop is in this node's subnet"),
+            // The route is good all the same.
+            None => (&Flat, "ipipMode is CrossSubnet and this node has no subnet of the IP version to cross"),
+        },
+        Carriage::Unsupported => return Err("no provider of this release can do the pool's encapsulation"),
+        Carriage::Withheld => return Err("addresses of services are announced, never installed"),
+    })
 }
 
 /// What a node has to change so that a way can be used.

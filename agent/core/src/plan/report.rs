@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::run::{Link, VppPlan};
 use crate::desired::{Actual, ObjectKey, SetId, State, VppKey};
 use crate::event::Generation;
+use crate::explain::{ExplainedObject, ObjectStanding, in_words};
 use crate::model::RouteKey;
 
 /// At most so many blocked objects are listed; the counts are complete.
@@ -125,6 +126,37 @@ impl VppPlan {
             kinds: kinds.into_iter().collect(),
             blocked,
         }
+    }
+
+    /// How one object stands; `None` where nobody wants it and VPP does not have it.
+    pub(crate) fn explain(&self, key: &VppKey) -> Option<ExplainedObject> {
+        let (state, wanted, settled, paths) = match key {
+            VppKey::Object(object) => {
+                let entry = self.store.objects.get(object)?;
+                (entry.state, entry.wanted(), entry.wanted() == entry.present(), Vec::new())
+            }
+            VppKey::Route(route) => {
+                let entry = self.store.route(route)?;
+                let paths = self.store.sets.paths(entry.desired).iter().map(in_words).collect();
+                (entry.state, entry.desired != SetId::NONE, entry.desired == entry.actual, paths)
+            }
+        };
+        let standing = match state {
+            _ if self.link != Link::Running && !self.audits.under_way() => ObjectStanding::Unknown,
+            State::Waiting | State::Backoff | State::Rejected => ObjectStanding::Blocked,
+            State::Held => ObjectStanding::LeftOver,
+            State::Idle if settled => ObjectStanding::Present,
+            State::Idle | State::Queued | State::InFlight => ObjectStanding::Pending,
+        };
+        let gone = standing == ObjectStanding::Present && !wanted;
+        let reason = match standing {
+            ObjectStanding::Blocked => self.reason(key, DEPTH).0,
+            ObjectStanding::Present
+            | ObjectStanding::Pending
+            | ObjectStanding::Unknown
+            | ObjectStanding::LeftOver => String::new(),
+        };
+        (!gone).then_some(ExplainedObject { object: *key, standing, reason, paths })
     }
 
     /// Why an object is not as it should be, step by step, and the cause at the end of the steps; empty where nothing is

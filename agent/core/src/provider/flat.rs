@@ -9,6 +9,10 @@ use crate::model::Hop;
 pub(crate) struct Flat;
 
 impl Provider for Flat {
+    fn name(&self) -> &'static str {
+        "flat"
+    }
+
     fn desired(&self, hop: Hop, _facts: Facts<'_>, out: &mut DesiredSet) -> Result<(), Unserved> {
         out.objects.push(ObjectKey::FibSource);
         out.paths.push(Path { to: Target::Gateway(hop.address), weight: hop.weight });

@@ -12,6 +12,10 @@ use crate::model::{Hop, RouteKey, TableId, family_of};
 pub(crate) struct Ipip;
 
 impl Provider for Ipip {
+    fn name(&self) -> &'static str {
+        "ipip"
+    }
+
     fn desired(&self, hop: Hop, facts: Facts<'_>, out: &mut DesiredSet) -> Result<(), Unserved> {
         let family = family_of(hop.address);
         let local = facts.node.address(family).ok_or(Unserved::NoLocalAddress(hop.address))?;

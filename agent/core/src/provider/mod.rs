@@ -44,6 +44,9 @@ pub(crate) enum Unserved {
 
 /// A way of carrying traffic to a next hop.
 pub(crate) trait Provider {
+    /// Its name, for people.
+    fn name(&self) -> &'static str;
+
     /// Lists everything that must exist for `hop`, and the destination's path through it.
     fn desired(&self, hop: Hop, facts: Facts<'_>, out: &mut DesiredSet) -> Result<(), Unserved>;
 }

@@ -165,7 +165,7 @@ fn question(arguments: &Arguments) -> Result<String, String> {
 }
 
 /// For the query of a URI.
-fn encode(text: &str) -> String {
+pub(super) fn encode(text: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {
         match byte {
@@ -319,7 +319,7 @@ fn print(
 }
 
 /// An own route's next hop is our address of whichever session it is told on.
-fn next_hop(text: &str) -> String {
+pub(super) fn next_hop(text: &str) -> String {
     if matches!(text, "0.0.0.0" | "::") { "self".into() } else { text.into() }
 }
 

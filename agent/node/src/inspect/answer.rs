@@ -5,6 +5,7 @@
 
 mod check;
 mod done;
+mod explain;
 mod peer;
 mod policy;
 mod route;
@@ -19,14 +20,15 @@ use serde::{Deserialize, Serialize};
 pub(crate) use check::{Affected, CheckQuestion, PolicyChange};
 pub(crate) use done::{ClearQuestion, Done, PeerAction, PeerQuestion, Soft};
 #[cfg(test)]
+pub(crate) use explain::Rule;
+pub(crate) use explain::{Life, Received, Told};
+#[cfg(test)]
 pub(crate) use peer::{AddPath, GracefulRestart};
 pub(crate) use peer::{Peer, PeerFamily};
 pub(crate) use policy::{NeighborChain, Policies, Policy, direction, then};
 #[cfg(test)]
 pub(crate) use policy::{NeighborPolicies, Statement};
-#[cfg(test)]
-pub(crate) use route::Path;
-pub(crate) use route::Route;
+pub(crate) use route::{Path, Route};
 pub(crate) use sr_policy::SrPolicy;
 pub(crate) use vpp::{Audited, Count, Problem, Unsettled, Vpp};
 

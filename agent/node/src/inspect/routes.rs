@@ -137,7 +137,7 @@ impl Question {
 }
 
 /// `%25` and the like.
-fn decode(text: &str) -> Cow<'_, str> {
+pub(super) fn decode(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);
     }

@@ -10,7 +10,7 @@ use bytes::{Bytes, BytesMut};
 
 use super::adj_out::{Origin, Told};
 use super::edit::edit;
-use super::export::{Outgoing, Rules};
+use super::export::{Barred, Outgoing, Rules};
 use super::field::ExportKey;
 use super::group::GroupKey;
 use super::queue::{Queue, Scope};
@@ -111,15 +111,29 @@ impl Filter {
         route: &Route<'_>,
         signature: &Signature,
     ) -> Result<Option<Edits>, Withheld<'_>> {
+        self.run_with_reason(route, signature).map(|(edits, _)| edits)
+    }
+
+    /// The same, with what let the route pass.
+    ///
+    /// # Errors
+    /// Why the route does not pass.
+    pub(crate) fn run_with_reason(
+        &self,
+        route: &Route<'_>,
+        signature: &Signature,
+    ) -> Result<(Option<Edits>, Decider<'_>), Withheld<'_>> {
         match self {
-            Self::Accept => Ok(None),
+            Self::Accept => Ok((None, Decider::NONE)),
             Self::Reject => Err(Withheld::Policy(Decider::NONE)),
-            Self::OwnOnly(filter) if route.learned == Learned::Local => filter.run(route, signature),
+            Self::OwnOnly(filter) if route.learned == Learned::Local => {
+                filter.run_with_reason(route, signature)
+            }
             Self::OwnOnly(_) => Err(Withheld::Deferred),
             Self::Policies { pipeline, interfaces } => {
                 let route = Route { interfaces: interfaces.as_deref(), ..*route };
                 match eval_signed(pipeline, &route, signature) {
-                    Verdict::Accept(edits, _) => Ok(Some(edits).filter(|edits| !edits.is_empty())),
+                    Verdict::Accept(edits, by) => Ok((Some(edits).filter(|edits| !edits.is_empty()), by)),
                     Verdict::Reject(decider) => Err(Withheld::Policy(decider)),
                 }
             }
@@ -131,7 +145,7 @@ impl Filter {
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Withheld<'a> {
     /// The rules of the session: see [`Rules::admit`].
-    Rules,
+    Rules(Barred),
     /// It is originated for others.
     Audience,
     /// Policy.
@@ -269,9 +283,7 @@ impl<K: ExportKey> Cx<'_, K> {
     ) -> Result<Form, Withheld<'f>> {
         let attrs = self.attrs.set(told.attr);
         let learned = told.origin.learned();
-        if !group.rules.admit(told.origin, attrs.facts()) {
-            return Err(Withheld::Rules);
-        }
+        group.rules.admit(told.origin, attrs.facts()).map_err(Withheld::Rules)?;
         if learned == Learned::Local && !self.may_hear(group, key) {
             return Err(Withheld::Audience);
         }

@@ -60,6 +60,39 @@ pub(crate) struct Rules {
 const DEFAULT_LOCAL_PREF: [u8; 7] = [0x40, code::LOCAL_PREF, 4, 0, 0, 0, 100];
 const AS_SEQUENCE: u8 = 2;
 
+/// Why a route may not be told to a peer, whatever policy says.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Barred {
+    /// It came from an internal peer, and neither that one nor this one is a client of ours (RFC 4456 section 6).
+    Internal,
+    /// It is long-lived stale, and the peer does not know what that is (RFC 9494 section 4.3).
+    LongLivedStale,
+    /// It would be a route leak: it is only for customers (RFC 9234 section 5).
+    RouteLeak,
+    /// An SR policy of somebody else's does not leave the AS (RFC 9830 section 4.2.3).
+    SrPolicy,
+    /// It has the community NOPEER, and this is one by its role (RFC 3765).
+    NoPeer,
+    /// It has the community NO_ADVERTISE (RFC 1997).
+    NoAdvertise,
+    /// It has the community NO_EXPORT or NO_EXPORT_SUBCONFED, and the peer is in another AS (RFC 1997).
+    NoExport,
+}
+
+impl std::fmt::Display for Barred {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Internal => "learned from an internal neighbor, and neither is a route reflector client",
+            Self::LongLivedStale => "long-lived stale, which this neighbor does not know of",
+            Self::RouteLeak => "only for customers (ONLY_TO_CUSTOMER)",
+            Self::SrPolicy => "SR policies of others do not leave the AS",
+            Self::NoPeer => "community NOPEER",
+            Self::NoAdvertise => "community NO_ADVERTISE",
+            Self::NoExport => "community NO_EXPORT or NO_EXPORT_SUBCONFED",
+        })
+    }
+}
+
 /// What a route is on its way out, beside its attributes.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Outgoing<'a> {
@@ -76,37 +109,43 @@ pub(crate) struct Outgoing<'a> {
 
 impl Rules {
     /// Whether a route from there and with these attributes may be told at all.
+    ///
+    /// # Errors
+    /// Why it may not.
     #[inline]
-    pub(crate) fn admit(&self, from: Origin, facts: &AttrFacts) -> bool {
+    pub(crate) fn admit(&self, from: Origin, facts: &AttrFacts) -> Result<(), Barred> {
         let learned = from.learned();
         // RFC 4456 section 6: from a client to everyone, from other internal peers to external peers and clients.
         if learned == Learned::Internal && !self.external && !self.client && !from.is_client() {
-            return false;
+            return Err(Barred::Internal);
         }
         // RFC 9494 section 4.3. Its section 4.6, by which internal peers may hear them all the same, is not used.
         if !self.long_lived && facts.flags.has(FactFlags::LLGR_STALE) {
-            return false;
+            return Err(Barred::LongLivedStale);
         }
         let marked = facts.flags.has(FactFlags::ONLY_TO_CUSTOMER);
         if self.role.is_some_and(|role| role::egress(role, marked) == Egress::Withhold) {
-            return false;
+            return Err(Barred::RouteLeak);
         }
         // RFC 9830 section 4.2.3: who receives an SR policy does not tell it to another AS.
         if self.external && learned != Learned::Local && self.family.is_sr_policy() {
-            return false;
+            return Err(Barred::SrPolicy);
         }
         // RFC 1997 closes the way for what was received: own routes go out, and what they say counts for whoever hears of
         // them.
         if learned == Learned::Local {
-            return true;
+            return Ok(());
         }
         // RFC 3765: not to those who are a peer of ours in so many words (RFC 9234).
         if self.role == Some(Role::Peer) && facts.flags.has(FactFlags::NO_PEER) {
-            return false;
+            return Err(Barred::NoPeer);
+        }
+        if facts.flags.has(FactFlags::NO_ADVERTISE) {
+            return Err(Barred::NoAdvertise);
         }
         // Without confederations the two of them end at the border of the AS.
         let closed = facts.flags.has(FactFlags::NO_EXPORT) || facts.flags.has(FactFlags::NO_EXPORT_SUBCONFED);
-        !(facts.flags.has(FactFlags::NO_ADVERTISE) || self.external && closed)
+        if self.external && closed { Err(Barred::NoExport) } else { Ok(()) }
     }
 
     /// Adds to what policy makes of a route what the peer must know beside it.

@@ -22,7 +22,7 @@ use smallvec::SmallVec;
 
 use super::adj_out::{AdjOut, Told};
 use super::choice::path_id;
-use super::cx::{Cx, Filter, Form};
+use super::cx::{Cx, Filter, Form, Withheld};
 use super::export::Rules;
 use super::field::ExportKey;
 use super::queue::Queue;
@@ -208,6 +208,25 @@ pub(crate) enum Next {
 pub(super) const STEP: usize = 2 * Queue::<u32>::CAPACITY;
 
 /// Members.
+/// Why a member of a group is told nothing of a destination.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum WhyNot<'a> {
+    /// There is no best path.
+    NoRoute,
+    /// The best path is its own.
+    FromThere,
+    /// An aggregate stands for it.
+    Summarised,
+    /// Rules or policy keep it back.
+    Withheld(Withheld<'a>),
+    /// It is about to be told.
+    Pending,
+    /// There is no room under the limit.
+    Limit,
+    /// Its attributes do not fit into a message.
+    TooLarge,
+}
+
 impl Group {
     /// A group without members. It will look at every destination first.
     pub(crate) fn new<K: ExportKey>(key: GroupKey, filter: Filter, cx: &mut Cx<'_, K>) -> Self {
@@ -440,6 +459,23 @@ impl Group {
                 .paths(dest)
                 .filter_map(|(source, told)| judge(Some(path_id(source)), told?))
                 .collect(),
+        }
+    }
+
+    /// Why a member is told nothing of a destination, by the rules that told it so.
+    pub(crate) fn why_not<K: ExportKey>(&self, member: PeerIx, dest: DestId, cx: &Cx<'_, K>) -> WhyNot<'_> {
+        let Some(best) = cx.best(dest) else { return WhyNot::NoRoute };
+        if best.origin.peer() == Some(member) {
+            return WhyNot::FromThere;
+        }
+        if self.summaries.stand_for(cx.table.key(dest)) {
+            return WhyNot::Summarised;
+        }
+        match cx.judge(&self.filter, &self.key, cx.table.key(dest), best) {
+            Err(withheld) => WhyNot::Withheld(withheld),
+            Ok(_) if self.is_behind(cx) || self.busy => WhyNot::Pending,
+            Ok(_) if self.holds_back() => WhyNot::Limit,
+            Ok(_) => WhyNot::TooLarge,
         }
     }
 

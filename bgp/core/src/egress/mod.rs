@@ -35,9 +35,10 @@ mod walk;
 
 pub(crate) use adj_out::{AdjOut, Told};
 pub(crate) use as_path::PathRules;
-pub(crate) use cx::{Cx, Filter, Form, Scratch, canonical_form};
+pub(crate) use cx::{Cx, Filter, Form, Scratch, Withheld, canonical_form};
 pub(crate) use edit::{edit, next_hop as edited_next_hop};
+pub use export::Barred;
 pub(crate) use export::Rules;
 pub(crate) use field::ExportKey;
-pub(crate) use group::{Group, GroupKey, Moved, Next, Refresh};
+pub(crate) use group::{Group, GroupKey, Moved, Next, Refresh, WhyNot};
 pub(crate) use summaries::Summaries;

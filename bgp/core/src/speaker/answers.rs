@@ -63,10 +63,7 @@ impl Speaker {
                 }
             }
         };
-        let from = |peer: &Option<Box<Neighbour>>| {
-            peer.as_ref().map(|peer| (peer.key, peer.has_path_ids(query.family)))
-        };
-        let peers: Vec<_> = self.peers.iter().map(from).collect();
+        let peers = self.sources_of(query.family);
         let page = Page {
             view,
             family: query.family,
@@ -97,6 +94,13 @@ impl Speaker {
             peers: self.by_key.values().filter_map(of).collect(),
             interfaces: self.policies.interfaces(),
         }
+    }
+
+    /// By [`PeerIx`]: who it is, and whether its paths of a family have identifiers.
+    pub(super) fn sources_of(&self, family: Family) -> Vec<Option<(PeerKey, bool)>> {
+        let from =
+            |peer: &Option<Box<Neighbour>>| peer.as_ref().map(|peer| (peer.key, peer.has_path_ids(family)));
+        self.peers.iter().map(from).collect()
     }
 
     /// What the speaker has done so far.
@@ -235,21 +239,21 @@ fn capabilities(open: Option<&Open>) -> Vec<Vec<u8>> {
 
 /// Which table a page is of.
 #[derive(Copy, Clone)]
-enum View {
+pub(super) enum View {
     LocRib,
     In(PeerIx),
     Out(PeerIx, u32),
 }
 
 /// A page being made.
-struct Page<'a> {
-    view: View,
-    family: Family,
-    now: u32,
+pub(super) struct Page<'a> {
+    pub(super) view: View,
+    pub(super) family: Family,
+    pub(super) now: u32,
     /// By [`PeerIx`]: who it is, and whether its paths have identifiers.
-    peers: &'a [Option<(PeerKey, bool)>],
-    from: u32,
-    limit: usize,
+    pub(super) peers: &'a [Option<(PeerKey, bool)>],
+    pub(super) from: u32,
+    pub(super) limit: usize,
 }
 
 impl Page<'_> {
@@ -277,7 +281,7 @@ impl Page<'_> {
         page
     }
 
-    fn entry<K: ExportKey>(
+    pub(super) fn entry<K: ExportKey>(
         &self,
         rib: &mut FamilyRib<K>,
         dest: DestId,

@@ -16,10 +16,11 @@ use crate::egress::{
 };
 use crate::peer_key::PeerIx;
 use crate::policy::{Direction, Edits, Learned, PeerType, Route, Signature};
+use crate::query::NotTold;
 use crate::rib::sr_policy::names_its_headends;
 use crate::rib::{
-    Accepted, AttrId, Context, DestId, Offer, Outcome, Path, PathRejected, Review, SourceId, Sources, Table,
-    Walk,
+    Accepted, AttrId, AttrSet, Context, DestId, Offer, Outcome, Path, PathRejected, Review, SourceId,
+    Sources, Table, Walk,
 };
 use crate::session::role::{self, Ingress};
 
@@ -109,6 +110,24 @@ impl Arrival<'_> {
         match self.allow_own_as {
             0 => self.own.iter().any(|own| path.contains(*own)),
             allowed => self.own.iter().any(|own| times(*own) > usize::from(allowed)),
+        }
+    }
+
+    /// A path as import policy sees it.
+    pub(super) fn route<'r>(&self, nlri: Nlri, attrs: &'r AttrSet) -> Route<'r> {
+        let (learned, peer_type) = match self.external {
+            true => (Learned::External, PeerType::External),
+            false => (Learned::Internal, PeerType::Internal),
+        };
+        Route {
+            direction: Direction::Import,
+            nlri,
+            attrs,
+            learned,
+            neighbor: self.neighbor,
+            peer_type,
+            front: &[],
+            interfaces: None,
         }
     }
 
@@ -571,17 +590,7 @@ impl Verdicts {
         shared: &mut Shared,
     ) -> Result<AttrId, PathRejected> {
         let set = shared.attrs.set(self.pre);
-        let learned = if arrival.external { Learned::External } else { Learned::Internal };
-        let route = Route {
-            direction: Direction::Import,
-            nlri: prefix.into(),
-            attrs: set,
-            learned,
-            neighbor: arrival.neighbor,
-            peer_type: if arrival.external { PeerType::External } else { PeerType::Internal },
-            front: &[],
-            interfaces: None,
-        };
+        let route = arrival.route(prefix.into(), set);
         let Ok(edits) = arrival.import.run(&route, signature) else { return Err(PathRejected::ImportPolicy) };
         let mut edits = edits.unwrap_or_default();
         if self.last_resort {
@@ -730,6 +739,15 @@ impl<K: ExportKey> FamilyRib<K> {
         let (groups, cx) = self.split(shared);
         for group in groups.iter_mut().flatten() {
             group.wake(loaded, &cx, out);
+        }
+    }
+
+    /// Why a member of a group is told nothing of a destination, or of any if there is no such destination.
+    pub(super) fn why_not(&mut self, peer: PeerIx, group: u32, dest: DestId, shared: &mut Shared) -> NotTold {
+        let (groups, cx) = self.split(shared);
+        match groups.get(group as usize).and_then(Option::as_ref) {
+            Some(group) => NotTold::from(group.why_not(peer, dest, &cx)),
+            None => NotTold::NoSession,
         }
     }
 

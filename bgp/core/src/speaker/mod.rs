@@ -28,6 +28,7 @@
 //! | `stream.rs` | best paths for the embedder |
 //! | `convergence.rs` | when initial convergence has ended |
 //! | `answers.rs` | queries |
+//! | `explain.rs` | why a destination is as it is |
 //!
 //! *Absent on purpose:* sockets, clocks, threads, callbacks. Nothing here waits.
 
@@ -37,6 +38,7 @@ mod answers;
 mod commands;
 mod complaint;
 mod convergence;
+mod explain;
 mod family;
 mod io;
 mod jobs;

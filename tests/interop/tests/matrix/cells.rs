@@ -81,6 +81,7 @@ const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
         "restart.rs",
         "the_agent_dies_and_returns_and_nobody_behind_bird_notices",
     ),
+    ("`peregrine explain`", "BIRD", "explain.rs", "a_route_of_birds_from_its_arrival_to_vpp"),
     ("equal-cost multipath with weights", "BIRD", "multipath.rs", "two_birds_make_one_route_with_weights"),
     (
         "route reflection (RFC 4456), by us",

@@ -214,7 +214,7 @@ impl Path {
 }
 
 /// Why a path takes no part in the decision, in words.
-fn rejected(why: PathRejected) -> &'static str {
+pub(super) fn rejected(why: PathRejected) -> &'static str {
     match why {
         PathRejected::ImportPolicy => "import policy",
         PathRejected::AsLoop => "own AS number in the AS path",

@@ -9,6 +9,7 @@ mod bulk;
 mod capabilities;
 mod commands;
 mod exchange;
+mod explain;
 mod limits;
 mod long_lived;
 mod model;
