@@ -6,7 +6,7 @@ use bgp_wire::Nlri;
 use ipnet::IpNet;
 
 /// A set of such prefixes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Summaries {
     prefixes: BTreeSet<IpNet>,
     /// The lengths that occur, ascending: each is one look into the set.
@@ -19,6 +19,22 @@ impl Summaries {
         let prefixes: BTreeSet<IpNet> = prefixes.into_iter().collect();
         let lengths: BTreeSet<u8> = prefixes.iter().map(IpNet::prefix_len).collect();
         Self { prefixes, lengths: lengths.into_iter().collect() }
+    }
+
+    /// Adds one.
+    pub(crate) fn insert(&mut self, prefix: IpNet) {
+        self.prefixes.insert(prefix);
+        if let Err(at) = self.lengths.binary_search(&prefix.prefix_len()) {
+            self.lengths.insert(at, prefix.prefix_len());
+        }
+    }
+
+    /// Takes one out. Its length is looked for further on.
+    pub(crate) fn remove(&mut self, prefix: IpNet) {
+        self.prefixes.remove(&prefix);
+        if self.prefixes.is_empty() {
+            self.lengths.clear();
+        }
     }
 
     /// Those of them that are in `other` too.
@@ -40,6 +56,12 @@ impl Summaries {
     pub(super) fn stand_for(&self, key: impl Into<Nlri>) -> bool {
         !self.lengths.is_empty()
             && key.into().unicast().is_some_and(|prefix| self.around(prefix).next().is_some())
+    }
+}
+
+impl PartialEq for Summaries {
+    fn eq(&self, other: &Self) -> bool {
+        self.prefixes == other.prefixes
     }
 }
 
@@ -69,5 +91,10 @@ mod tests {
         assert!(!Summaries::default().stand_for(nlri("10.9.0.0/16")));
         let both = summaries.both(&Summaries::new([net("10.0.0.0/8"), net("11.0.0.0/8")]));
         assert_eq!(both, Summaries::new([net("10.0.0.0/8")]));
+        let mut one = both;
+        one.insert(net("10.0.0.0/16"));
+        one.remove(net("10.0.0.0/8"));
+        assert_eq!(one, Summaries::new([net("10.0.0.0/16")]));
+        assert!(one.stand_for(nlri("10.0.1.0/24")) && !one.stand_for(nlri("10.9.0.0/24")));
     }
 }

@@ -161,12 +161,13 @@ impl<K: ExportKey> FamilyRib<K> {
             entry.aggregate = aggregate;
             aggregates.due.insert(prefix);
             if narrows {
-                aggregates.stand();
+                Arc::make_mut(&mut aggregates.summaries).remove(prefix);
             }
             return;
         }
         let entry = Entry { aggregate, by_origin: [0; 3], with_path: 0 };
         aggregates.entries.insert(prefix, entry);
+        aggregates.all.insert(prefix);
         if aggregates.cursor.is_none() {
             aggregates.cursor = Some(self.table.add_cursor());
         }
@@ -176,20 +177,22 @@ impl<K: ExportKey> FamilyRib<K> {
     /// There is to be no such aggregate.
     pub(super) fn delete_aggregate(&mut self, prefix: IpNet) -> bool {
         let aggregates = &mut self.aggregates;
-        if aggregates.entries.remove(&prefix).is_none() {
-            return false;
-        }
+        let Some(entry) = aggregates.entries.remove(&prefix) else { return false };
         aggregates.due.remove(&prefix);
         aggregates.gone.insert(prefix);
-        aggregates.all = Summaries::new(aggregates.entries.keys().copied());
-        aggregates.stand();
+        aggregates.all.remove(prefix);
+        if entry.aggregate.summary_only {
+            Arc::make_mut(&mut aggregates.summaries).remove(prefix);
+        }
         true
     }
 
     /// There is one more aggregate, of which nobody has counted what is inside.
     fn count_again(&mut self) {
         let aggregates = &mut self.aggregates;
-        aggregates.all = Summaries::new(aggregates.entries.keys().copied());
+        if aggregates.count == Some(0) {
+            return;
+        }
         aggregates.shares = Pages::new();
         aggregates.entries.values_mut().for_each(|entry| (entry.by_origin, entry.with_path) = ([0; 3], 0));
         aggregates.count = Some(0);
@@ -226,8 +229,8 @@ impl<K: ExportKey> FamilyRib<K> {
             }
             used += 1;
         }
-        if self.aggregates.count.is_none() {
-            used += self.tell_aggregates(own, now, shared);
+        if self.aggregates.count.is_none() && used < budget {
+            used += self.tell_aggregates(budget - used, own, now, shared);
         }
         self.aggregates.settled |= !self.aggregates.is_due() && !self.table.pending(cursor);
         if self.aggregates.entries.is_empty() && !self.aggregates.is_due() {
@@ -256,12 +259,21 @@ impl<K: ExportKey> FamilyRib<K> {
         self.aggregates.share(dest, prefix, share);
     }
 
-    /// Announces and withdraws what is due. Says for how many.
-    fn tell_aggregates(&mut self, own: (Asn, RouterId), now: u32, shared: &mut Shared) -> usize {
-        let due = std::mem::take(&mut self.aggregates.due);
-        let gone = std::mem::take(&mut self.aggregates.gone);
-        let used = due.len() + gone.len();
-        for prefix in due.into_iter().chain(gone) {
+    /// Announces and withdraws what is due, `budget` of it at most. Says for how many.
+    fn tell_aggregates(
+        &mut self,
+        budget: usize,
+        own: (Asn, RouterId),
+        now: u32,
+        shared: &mut Shared,
+    ) -> usize {
+        let mut used = 0;
+        while used < budget {
+            let aggregates = &mut self.aggregates;
+            let Some(prefix) = aggregates.due.pop_first().or_else(|| aggregates.gone.pop_first()) else {
+                break;
+            };
+            used += 1;
             let Some(key) = K::of(prefix.into()) else { continue };
             // What is originated on purpose comes first.
             if self.originations.contains_key(&key) {
@@ -284,7 +296,10 @@ impl<K: ExportKey> FamilyRib<K> {
                 }
             }
         }
-        self.aggregates.stand();
+        // What stands for others has to be out.
+        if self.aggregates.due.is_empty() {
+            self.aggregates.stand();
+        }
         used
     }
 }
