@@ -212,7 +212,9 @@ impl<K: ExportKey> FamilyRib<K> {
     ) -> usize {
         let Some(cursor) = self.aggregates.cursor else { return 0 };
         let mut used = 0;
-        while used < budget {
+        // The other half is for telling, which a table that never comes to rest must not hold up.
+        let half = budget.div_ceil(2);
+        while used < half {
             if let Some(at) = self.aggregates.count {
                 if at >= self.table.len_ids() {
                     self.aggregates.count = None;
@@ -229,7 +231,7 @@ impl<K: ExportKey> FamilyRib<K> {
             }
             used += 1;
         }
-        if self.aggregates.count.is_none() && used < budget {
+        if self.aggregates.count.is_none() {
             used += self.tell_aggregates(budget - used, own, now, shared);
         }
         self.aggregates.settled |= !self.aggregates.is_due() && !self.table.pending(cursor);
