@@ -3,7 +3,6 @@
 //!
 //! The last number of every changed path says which change it was, so the receiver knows what became of each.
 
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use crate::judge::Slot;
@@ -64,13 +63,14 @@ fn full_speed(plan: &Plan, run: &mut Run, figures: &mut Figures, sets_of: &[usiz
     let (mut bytes, mut ends_at, mut events) = (Vec::new(), Vec::new(), 0);
     for round in 0..ROUNDS {
         let tag = FIRST + u32::try_from(round).expect("few rounds");
-        for (number, route) in routes.iter().enumerate().skip(round % PART).step_by(PART) {
+        for route in routes.iter().skip(round % PART).step_by(PART) {
             change(plan, run, route, tag, &mut bytes);
-            ends_at.push((bytes.len() as u64, round, number));
+            ends_at.push((bytes.len() as u64, round));
             events += route.prefixes.len();
         }
     }
-    let mut sent: HashMap<(usize, usize), Instant> = HashMap::with_capacity(ends_at.len());
+    // By round, and by the number of the set among those of the round.
+    let mut sent: Vec<Vec<Instant>> = vec![Vec::new(); ROUNDS];
     let mut ends_at = ends_at.into_iter().peekable();
     // The last round that each prefix was heard of.
     let mut last: Vec<Option<usize>> = vec![None; sets_of.len()];
@@ -81,8 +81,8 @@ fn full_speed(plan: &Plan, run: &mut Run, figures: &mut Figures, sets_of: &[usiz
         let mut heard: Option<Instant> = None;
         // What was written in the turn before this one was written by now.
         let (now, written) = (Instant::now(), run.ends.written(0) - offset);
-        while let Some((_, round, number)) = ends_at.next_if(|(end, _, _)| *end <= written) {
-            sent.insert((round, number), now);
+        while let Some((_, round)) = ends_at.next_if(|(end, _)| *end <= written) {
+            sent[round].push(now);
         }
         run.turn(Duration::from_millis(100), |slot: Slot, _, seen| {
             let Some(round) = seen.as_path.last().and_then(|tag| tag.checked_sub(FIRST)) else { return };
@@ -92,7 +92,7 @@ fn full_speed(plan: &Plan, run: &mut Run, figures: &mut Figures, sets_of: &[usiz
             // A change that was overtaken by a later one of the same prefix took until that came.
             for round in (first..=round).step_by(PART) {
                 // One that is heard in the very turn that wrote it has no time yet, and took none to speak of.
-                let sent = sent.get(&(round, number)).copied().unwrap_or(now);
+                let sent = sent[round].get(number / PART).copied().unwrap_or(now);
                 lags.push(now - sent);
             }
             last[slot.index()] = Some(round);
@@ -119,7 +119,7 @@ fn idle(
     tag: &mut u32,
 ) -> Result<(), String> {
     let mut lags = Vec::with_capacity(IDLE_SAMPLES);
-    let begun = Instant::now();
+    let (begun, cpu) = (Instant::now(), run.daemon.cpu_seconds());
     for route in singles.iter().cycle().take(IDLE_SAMPLES) {
         if begun.elapsed() > ENOUGH {
             break;
@@ -142,6 +142,7 @@ fn idle(
     }
     quantiles(figures, ["idle p50 ms", "idle p99 ms"], &mut lags);
     figures.more.push(("idle samples", lags.len() as f64));
+    figures.more.push(("idle us CPU/event", (run.daemon.cpu_seconds() - cpu) * 1e6 / lags.len() as f64));
     Ok(())
 }
 

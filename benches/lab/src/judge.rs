@@ -36,7 +36,7 @@ impl Slot {
 pub(crate) struct Judge {
     slots: HashMap<Prefix, Slot, Quick>,
     prefixes: Vec<Prefix>,
-    numbers: HashMap<Attributes, Set>,
+    numbers: HashMap<Attributes, Set, Quick>,
     sets: Vec<Attributes>,
     views: Vec<View>,
     seen: Attributes,
@@ -170,7 +170,7 @@ impl View {
     }
 }
 
-/// A hash for prefixes that we made ourselves: nobody attacks it.
+/// A hash for what we made ourselves: nobody attacks it.
 #[derive(Copy, Clone, Default)]
 struct Quick;
 
@@ -190,18 +190,30 @@ impl Hasher for QuickHasher {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
+        let (words, rest) = bytes.as_chunks::<8>();
+        for word in words {
+            self.write_u64(u64::from_le_bytes(*word));
+        }
+        for byte in rest {
             self.write_u8(*byte);
         }
     }
 
     fn write_u8(&mut self, byte: u8) {
-        self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.write_u64(u64::from(byte));
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn write_usize(&mut self, word: usize) {
+        self.write_u64(word as u64);
     }
 
     fn write_u128(&mut self, bits: u128) {
         let folded = (bits >> 64) as u64 ^ (bits as u64).rotate_left(32);
-        self.0 = (self.0 ^ folded).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.write_u64(folded);
         self.0 ^= self.0 >> 29;
     }
 }

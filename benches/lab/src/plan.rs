@@ -209,6 +209,7 @@ impl Plan {
                 as_path: route.as_path.clone(),
                 next_hop: Some(from.address),
                 local_pref: Some(LOCAL_PREF),
+                med: Some(0),
                 originator: Some(router_id_of(sender)),
                 cluster_list: vec![ROUTER_ID.to_bits()],
                 ..plain

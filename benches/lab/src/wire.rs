@@ -80,7 +80,7 @@ fn afi(family: Family) -> u8 {
     }
 }
 
-/// Appends UPDATEs that announce `route`, packed as a daemon would pack them.
+/// Appends UPDATEs that announce `route`, packed as a daemon would pack them. LOCAL_PREF comes with a MED of 0.
 pub(crate) fn announce(bytes: &mut Vec<u8>, route: &Route, next_hop: IpAddr, local_pref: Option<u32>) {
     let attributes = attributes(route, next_hop, local_pref);
     // MP_REACH_NLRI with its header: AFI, SAFI, next hop, reserved octet.
@@ -189,6 +189,8 @@ fn attributes(route: &Route, next_hop: IpAddr, local_pref: Option<u32>) -> Vec<u
         bytes.extend(next_hop.octets());
     }
     if let Some(local_pref) = local_pref {
+        // With the MED that some daemons add to a route within an AS that has none.
+        bytes.extend([0x80, 4, 4, 0, 0, 0, 0]);
         bytes.extend([0x40, 5, 4]);
         bytes.extend(local_pref.to_be_bytes());
     }

@@ -120,7 +120,7 @@ pub(super) fn frr(plan: &Plan) -> String {
         Family::V6 => "ipv6",
     };
     let mut text = format!(
-        "log stdout errors\nrouter bgp {ASN}\n bgp router-id {}\n no bgp ebgp-requires-policy\n \
+        "log stdout emergencies\nrouter bgp {ASN}\n bgp router-id {}\n no bgp ebgp-requires-policy\n \
          no bgp network import-check\n no bgp default ipv4-unicast\n",
         plan.router_id()
     );
@@ -157,9 +157,10 @@ pub(super) fn frr(plan: &Plan) -> String {
         " address-family {family} unicast\n{activated} exit-address-family\nexit\nroute-map NONE deny 10\nexit\n"
     );
     if plan.policy {
+        let mut rules = String::new();
         let mut rule = |matches: String, mark: u32, number: usize, mark_kind: &str| {
             let sequence = 10 * (number + 1);
-            text += &format!(
+            rules += &format!(
                 "route-map RULES permit {sequence}\n description {mark_kind}\n match {matches}\n set community {}:{} additive\n \
                  on-match next\nexit\n",
                 mark >> 16,
@@ -192,8 +193,8 @@ pub(super) fn frr(plan: &Plan) -> String {
             );
             count += 1;
         }
-        text += "route-map RULES permit 9000\nexit\n";
-        text = lists + &text;
+        // Before they are used: what is named and not there yet lets nothing in for some seconds.
+        text = lists + &rules + "route-map RULES permit 9000\nexit\n" + &text;
     }
     text
 }
