@@ -123,11 +123,18 @@ impl Library {
         policies: impl IntoIterator<Item = &'n PolicyName>,
         otherwise: Otherwise,
     ) -> Result<Pipeline, PolicyName> {
+        Ok(Pipeline::new(self.programs(policies)?, otherwise))
+    }
+
+    /// The programs of these policies.
+    pub(crate) fn programs<'n>(
+        &self,
+        policies: impl IntoIterator<Item = &'n PolicyName>,
+    ) -> Result<Vec<Arc<Program>>, PolicyName> {
         let program = |name: &PolicyName| {
             self.policies.get(name).map(|entry| Arc::clone(&entry.program)).ok_or_else(|| name.clone())
         };
-        let programs: Result<Vec<_>, _> = policies.into_iter().map(program).collect();
-        Ok(Pipeline::new(programs?, otherwise))
+        policies.into_iter().map(program).collect()
     }
 
     /// Whether any policy looks at the interfaces of next hops.

@@ -225,6 +225,12 @@ impl Pipeline {
         if self.asks.prefix { self.index.signature(nlri) } else { Signature::default() }
     }
 
+    /// Whether it has been made of the very same programs.
+    pub(crate) fn is_of(&self, programs: &[Arc<Program>]) -> bool {
+        self.programs.len() == programs.len()
+            && self.programs.iter().zip(programs).all(|(own, other)| Arc::ptr_eq(own, other))
+    }
+
     /// The policies.
     #[must_use]
     pub fn programs(&self) -> &[Arc<Program>] {

@@ -517,11 +517,12 @@ impl Speaker {
     /// otherwise than before, it runs again over what it has run over.
     fn refresh_filters(&mut self, concerned: &dyn Fn(&[&PolicyName]) -> bool) {
         let mut known: BTreeMap<(Direction, Chain), Option<Filter>> = BTreeMap::new();
-        let policies = &self.policies;
+        let policies = &mut self.policies;
         let mut fresh = |direction: Direction, chain: &Chain| {
             let filter = || {
                 let all: Vec<_> = policies.global(direction).iter().chain(&chain.policies).collect();
-                concerned(&all).then(|| policies.filter(direction, chain))
+                let concerns = concerned(&all);
+                concerns.then(|| policies.filter(direction, chain))
             };
             known.entry((direction, chain.clone())).or_insert_with(filter).clone()
         };

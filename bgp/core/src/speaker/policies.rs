@@ -1,12 +1,14 @@
 //! Named sets and policies, compiled, and what is made of them for a neighbour or an update group.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use crate::command::{Chain, Refusal};
 use crate::egress::Filter;
 use crate::policy::{
-    Changed, Direction, Interfaces, Library, Otherwise, PolicyDef, PolicyName, SetDef, SetKind, SetName,
+    Changed, Direction, Interfaces, Library, Otherwise, Pipeline, PolicyDef, PolicyName, SetDef, SetKind,
+    SetName,
 };
 
 /// Sets and policies of one speaker.
@@ -19,6 +21,8 @@ pub(super) struct Policies {
     /// Names of the interfaces that lead to next hops. A filter that looks at them has those of its time, so that a filter
     /// with others is another one.
     interfaces: Arc<Interfaces>,
+    /// Chains that somebody uses, each made once.
+    pipelines: BTreeMap<(Direction, Chain), Weak<Pipeline>>,
 }
 
 impl Policies {
@@ -38,21 +42,29 @@ impl Policies {
     }
 
     /// The filter that a chain is. No peer is configured with a policy that does not exist; if one was, nothing would pass.
-    pub(super) fn filter(&self, direction: Direction, chain: &Chain) -> Filter {
-        let global = self.global(direction);
+    pub(super) fn filter(&mut self, direction: Direction, chain: &Chain) -> Filter {
+        let global = match direction {
+            Direction::Import => &self.import,
+            Direction::Export => &self.export,
+        };
         if global.is_empty() && chain.policies.is_empty() {
             return match chain.default {
                 Otherwise::Accept => Filter::Accept,
                 Otherwise::Reject => Filter::Reject,
             };
         }
-        match self.library.pipeline(global.iter().chain(&chain.policies), chain.default) {
-            Ok(pipeline) => {
-                let interfaces = pipeline.depends_on_interface().then(|| Arc::clone(&self.interfaces));
-                Filter::Policies { pipeline: Arc::new(pipeline), interfaces }
-            }
-            Err(_) => Filter::Reject,
-        }
+        let Ok(programs) = self.library.programs(global.iter().chain(&chain.policies)) else {
+            return Filter::Reject;
+        };
+        let known = self.pipelines.get(&(direction, chain.clone())).and_then(Weak::upgrade);
+        let pipeline = known.filter(|known| known.is_of(&programs)).unwrap_or_else(|| {
+            let new = Arc::new(Pipeline::new(programs, chain.default));
+            self.pipelines.retain(|_, pipeline| pipeline.strong_count() > 0);
+            self.pipelines.insert((direction, chain.clone()), Arc::downgrade(&new));
+            new
+        });
+        let interfaces = pipeline.depends_on_interface().then(|| Arc::clone(&self.interfaces));
+        Filter::Policies { pipeline, interfaces }
     }
 
     /// Those that run before each neighbour's own.

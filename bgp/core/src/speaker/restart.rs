@@ -86,7 +86,7 @@ impl Speaker {
     }
 
     /// What passes on the way out under a policy, as things stand.
-    pub(super) fn export_filter(&self, policy: &Chain, family: Family) -> Filter {
+    pub(super) fn export_filter(&mut self, policy: &Chain, family: Family) -> Filter {
         let filter = self.policies.filter(Direction::Export, policy);
         if self.deferred.contains(family) { Filter::OwnOnly(Box::new(filter)) } else { filter }
     }

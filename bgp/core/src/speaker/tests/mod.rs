@@ -14,6 +14,7 @@ mod limits;
 mod long_lived;
 mod model;
 mod paths;
+mod policies;
 mod prompt;
 mod property;
 mod range;
