@@ -82,7 +82,8 @@ fn show(life: &Life, colours: bool) -> String {
     }
     out.push_str(&life.prefix);
     match &life.decided_by {
-        Some(rung) => out += &format!(", best path by {rung}\n"),
+        Some(rung) if life.paths.len() > 1 => out += &format!(", best path by {rung}\n"),
+        Some(_) => out.push('\n'),
         None => out += ", no usable path\n",
     }
     out.push('\n');
