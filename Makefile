@@ -46,6 +46,7 @@ bench:
 	PEREGRINE_BIN=$(PEREGRINE) $(TARGET_DIR)/release/bench-lab --scenario a,b,e,f --daemon bird,peregrine,frr
 	PEREGRINE_BIN=$(PEREGRINE) $(TARGET_DIR)/release/bench-lab --pipeline
 	PEREGRINE_BIN=$(PEREGRINE) $(TARGET_DIR)/release/bench-lab --sessions
+	cargo bench --locked -q -p bench-core -- --quick
 
 fuzz:
 	@for target in $$(cd fuzz && cargo +nightly fuzz list); do \
