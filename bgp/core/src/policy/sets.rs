@@ -235,9 +235,10 @@ impl NumberSet {
     }
 
     /// Whether each member stands for one of these.
-    pub(crate) fn is_covered_by(&self, mut numbers: impl Iterator<Item = u128> + Clone) -> bool {
+    pub(crate) fn is_covered_by(&self, numbers: impl Iterator<Item = u128> + Clone) -> bool {
+        // Each looks at all of them: they come in no order.
         self.exact.iter().all(|value| numbers.clone().any(|number| number == *value))
-            && self.patterns.iter().all(|(value, mask)| numbers.any(|number| number & mask == *value))
+            && self.patterns.iter().all(|(value, mask)| numbers.clone().any(|number| number & mask == *value))
     }
 }
 
@@ -451,6 +452,24 @@ mod tests {
         let (a, b) = (range("10.0.0.0/8 le 24"), range("10.0.0.0/8 ge 30"));
         assert_eq!(PrefixSet::new([a, b]), PrefixSet::new([b, a, b]));
         assert_ne!(PrefixSet::new([a, b]), PrefixSet::new([a]));
+    }
+
+    #[test]
+    fn all_members_are_found_in_whatever_order_the_numbers_come() {
+        let set = |texts: &[&str]| {
+            let patterns = texts.iter().map(|text| text.parse::<CommunityPattern>().unwrap().bits());
+            NumberSet::new(patterns.collect::<Vec<_>>())
+        };
+        let number = |high: u128, low: u128| high << 16 | low;
+        let both = set(&["65000:*", "65001:*", "1:1"]);
+        let carried = [number(1, 1), number(65001, 1), number(65000, 1)];
+        assert!(both.is_covered_by(carried.into_iter()) && both.is_covered_by(carried.into_iter().rev()));
+        assert!(set(&["*:1", "65000:*"]).is_covered_by([number(65000, 1)].into_iter()), "one may do for two");
+        assert!(
+            !both.is_covered_by(carried.into_iter().skip(1))
+                && !both.is_covered_by(carried.into_iter().take(2))
+        );
+        assert!(set(&[]).is_covered_by(std::iter::empty()));
     }
 
     #[test]
