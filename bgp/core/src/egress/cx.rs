@@ -330,7 +330,7 @@ fn is_as_good(one: Origin, other: Origin, group: &GroupKey) -> bool {
 }
 
 /// Writes what a form makes of a route's attributes into `section`: all of them for IPv4 unicast with an IPv4 next hop,
-/// else all but MP_REACH_NLRI. Gives the next hop; `None` where there is none to tell.
+/// else all but MP_REACH_NLRI. Gives the next hop; `None` where there is none to tell, or more than fits.
 pub(crate) fn write_section(
     group: &GroupKey,
     form: &Form,
@@ -339,7 +339,10 @@ pub(crate) fn write_section(
 ) -> Option<NextHop> {
     let external = group.rules.external;
     let edits = form.edits.as_ref();
-    let edited = edits.map(|edits| edit(edits, set, !external));
+    let edited = match edits {
+        Some(edits) => Some(edit(edits, set, !external)?),
+        None => None,
+    };
     let canonical = edited.as_deref().unwrap_or_else(|| set.canonical());
     let hop_edit = edits.and_then(|edits| edits.next_hop);
     let next_hop = group.rules.next_hop(form.learned, hop_edit, set.next_hop())?;
@@ -357,6 +360,8 @@ pub(crate) fn write_section(
     } else {
         four_octet.clear();
         group.rules.write(canonical, Outgoing { next_hop: None, ..route }, four_octet);
+        // Read again below, which what is longer than a message can't be.
+        u16::try_from(four_octet.len()).ok()?;
         let own_field = match (group.rules.family, next_hop) {
             (Family::Ipv4Unicast, NextHop::V4(address)) => Some(address),
             (

@@ -7,8 +7,9 @@ use crate::policy::{Edits, NextHopEdit};
 use crate::rib::AttrSet;
 
 /// The canonical form of a set after the edits. The next hop is not part of it, nor is what goes in front of the AS path
-/// without `prepends`: towards an external peer it stands in front of our own number, which is not there yet.
-pub(crate) fn edit(edits: &Edits, set: &AttrSet, prepends: bool) -> Vec<u8> {
+/// without `prepends`: towards an external peer it stands in front of our own number, which is not there yet. `None` where an
+/// attribute would be longer than one can be.
+pub(crate) fn edit(edits: &Edits, set: &AttrSet, prepends: bool) -> Option<Vec<u8>> {
     // Every field is named, so that a new one can't be forgotten.
     let Edits {
         med,
@@ -49,7 +50,7 @@ pub(crate) fn edit(edits: &Edits, set: &AttrSet, prepends: bool) -> Vec<u8> {
     if only_to_customer.is_some() {
         builder.only_to_customer(*only_to_customer);
     }
-    builder.build()
+    builder.fits().then(|| builder.build())
 }
 
 /// What edits make of a next hop on the way in.
@@ -85,7 +86,7 @@ mod tests {
             ext_communities: ListEdit::adding([target]),
             only_to_customer: Some(Asn(65030)),
         };
-        let octets = edit(&edits, &set, true);
+        let octets = edit(&edits, &set, true).unwrap();
         let edited = Canonical(&octets);
         assert_eq!(
             (edited.origin(), edited.med(), edited.local_pref()),
@@ -95,8 +96,29 @@ mod tests {
         assert_eq!(edited.communities().collect::<Vec<_>>(), [Community::new(1, 1), Community::new(2, 2)]);
         assert_eq!((edited.large_communities().count(), edited.ext_communities().next()), (1, Some(target)));
         assert_eq!(edited.only_to_customer(), Some(Asn(65030)));
-        let behind = edit(&edits, &set, false);
+        let behind = edit(&edits, &set, false).unwrap();
         assert_eq!(Canonical(&behind).as_path().to_string(), "65020");
-        assert_eq!(edit(&Edits::default(), &set, true), set.canonical());
+        assert_eq!(edit(&Edits::default(), &set, true).unwrap(), set.canonical());
+    }
+
+    /// The length of an attribute has 16 bits: what stands behind them would be read as other attributes.
+    #[test]
+    fn more_than_an_attribute_can_hold_is_nothing() {
+        let mut builder = Builder::new(Origin::Igp);
+        builder.add_communities((0..16_380).map(|low| Community::new(1, low)));
+        let set = AttrSet::new(&builder.build(), None, AttrFacts::default());
+        let adding = |count| {
+            let added = (0..count).map(|low| Community::new(2, low));
+            edit(&Edits { communities: ListEdit::adding(added), ..Edits::default() }, &set, true)
+        };
+        assert_eq!(adding(3).map(|octets| Canonical(&octets).communities().count()), Some(16_383));
+        assert_eq!(adding(4), None);
+        let mut builder = Builder::new(Origin::Igp);
+        for _ in 0..64 {
+            builder.prepend(Asn(65020), 255);
+        }
+        let set = AttrSet::new(&builder.build(), None, AttrFacts::default());
+        let prepended = Edits { prepend: [(Asn(65010), 255)].into_iter().collect(), ..Edits::default() };
+        assert_eq!(edit(&prepended, &set, true), None);
     }
 }

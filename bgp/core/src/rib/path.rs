@@ -27,6 +27,8 @@ pub enum PathRejected {
     FirstAs,
     /// Our cluster identifier is in the CLUSTER_LIST (RFC 4456 section 8).
     ClusterLoop,
+    /// With what import adds, an attribute would be longer than one can be.
+    TooLong,
 }
 
 /// A path as stored.
@@ -96,6 +98,7 @@ impl Path {
             6 => Some(PathRejected::NoTarget),
             7 => Some(PathRejected::FirstAs),
             8 => Some(PathRejected::ClusterLoop),
+            9 => Some(PathRejected::TooLong),
             _ => None,
         }
     }
@@ -112,6 +115,7 @@ impl Path {
             Err(PathRejected::NoTarget) => 6,
             Err(PathRejected::FirstAs) => 7,
             Err(PathRejected::ClusterLoop) => 8,
+            Err(PathRejected::TooLong) => 9,
         };
         code << REJECTED_SHIFT
     }

@@ -609,7 +609,7 @@ impl Verdicts {
         if let Some((_, made)) = self.made.iter().find(|(known, _)| *known == edits) {
             return Ok(*made);
         }
-        let octets = edit(&edits, set, true);
+        let Some(octets) = edit(&edits, set, true) else { return Err(PathRejected::TooLong) };
         let (next_hop, label) = (edited_next_hop(&edits, set), set.label());
         let made = shared.attrs.intern_labelled(&octets, next_hop, label, || Canonical(&octets).facts());
         self.made.push((edits, made));

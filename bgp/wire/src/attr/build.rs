@@ -180,7 +180,14 @@ impl<'a> Builder<'a> {
         self.put_or_remove(code, (!list.is_empty()).then_some(list))
     }
 
-    /// The set in canonical form.
+    /// Whether every attribute is as short as an attribute can be: has no more than 65535 octets. What was received is; what is
+    /// added to that can be too much.
+    #[must_use]
+    pub fn fits(&self) -> bool {
+        self.attrs.iter().all(|entry| u16::try_from(entry.value.len()).is_ok())
+    }
+
+    /// The set in canonical form. Ask [`Self::fits`] before, where much may have been added.
     #[must_use]
     pub fn build(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -250,6 +257,16 @@ mod tests {
         assert_eq!((set.facts().cluster_len, set.originator()), (1, Some(RouterId(4))));
         assert_eq!(set.attr(200), kept.as_ref().attr(200));
         assert_eq!(canonical_of(internal(), &octets).as_ref(), set);
+    }
+
+    #[test]
+    fn an_attribute_can_be_too_long() {
+        let mut builder = Builder::new(Origin::Igp);
+        let most = u16::MAX / 4;
+        builder.add_communities((0..most).map(|low| Community::new(1, low)));
+        assert!(builder.fits());
+        builder.add_communities([Community::new(1, most)]);
+        assert!(!builder.fits());
     }
 
     #[test]

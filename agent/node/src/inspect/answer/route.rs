@@ -224,6 +224,7 @@ pub(super) fn rejected(why: PathRejected) -> &'static str {
         PathRejected::NoTarget => "neither a route target with an address nor no-advertise",
         PathRejected::FirstAs => "the AS path does not begin with the neighbor's AS number",
         PathRejected::ClusterLoop => "own cluster identifier in the cluster list",
+        PathRejected::TooLong => "an attribute is too long with what import adds",
     }
 }
 
