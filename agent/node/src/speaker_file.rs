@@ -159,6 +159,10 @@ impl SpeakerFile {
         let declared = fields.take("policies").map(|item| item.entries()).unwrap_or_default();
         let names: BTreeSet<PolicyName> = declared.iter().map(|(name, _)| PolicyName::new(name)).collect();
         for (name, item) in declared {
+            if matches!(name, "accept" | "reject") {
+                let rule = "accept and reject have a meaning of their own; give the policy another name";
+                item.flaw(Mistake::Conflict { rule });
+            }
             places.insert(Subject::Policy(PolicyName::new(name)), Place::of(&item, ""));
             let def = policy::decode_policy(&item, &sets, &names);
             policies.extend(def.map(|def| (PolicyName::new(name), def)));

@@ -106,7 +106,7 @@ const EXAMPLE: &str = r#"The file, with everything that this release knows:
           if:                         # all of these; sets by name, or members
             { prefixes: own, neighbors: tor, community: [mark, no-export], all-communities: mark,
               as-path: bogus, as-path-prefix: [65010, 65020], as-path-length: { min: 1, max: 9 },
-              source: external, peer-type: external, family: ipv4-unicast, interface: "eth*",
+              source: external, peer-type: external, family: ipv4-unicast,
               next-hop: 192.0.2.0/24, origin: igp, rd: 65000:1, local-pref: 100, med: { max: 5 },
               not: { community: "65000:9" }, any: [{ med: 1 }, { med: 5 }] }
           set:                        # med: also { add: -5 } or remove

@@ -11,9 +11,9 @@ use std::str::FromStr;
 
 use bgp_core::command::Chain;
 use bgp_core::policy::{
-    Act, AsPathPattern, CommunityPattern, Condition, Default as Undecided, ExtCommunityPattern, Flow, Glob,
+    Act, AsPathPattern, CommunityPattern, Condition, Default as Undecided, ExtCommunityPattern, Flow,
     LargeCommunityPattern, Learned, Match, Members, Otherwise, PeerType, PolicyDef, PolicyName, PrefixRange,
-    SetName, StatementDef,
+    PrefixRangeError, SetName, StatementDef,
 };
 use bgp_wire::attr::{Community, ExtCommunity, LargeCommunity, Origin};
 use ipnet::IpNet;
@@ -52,6 +52,8 @@ const COMMUNITY: &str = "a community such as 65000:1, 65000:1:2, no-export or rt
 const PATTERN: &str =
     "a community such as 65000:1, 65000:1:2, no-export or rt:65000:1, or one with * for any number";
 const ADDRESS: &str = "an address such as 192.0.2.2";
+/// A condition that other policies know, and none of a speaker alone.
+const INTERFACE: &str = "interface";
 
 impl Patterns {
     fn extend(&mut self, other: &Self) {
@@ -168,9 +170,37 @@ fn as_path(item: &Item<'_>) -> Option<AsPathPattern> {
     }
 }
 
+/// A pattern where a name may stand too. No AS path has letters, so what has the form of a name is one.
+fn named_as_path(item: &Item<'_>, sets: &FileSets) -> Option<AsPathPattern> {
+    let text = item.text()?;
+    let in_name = |octet: u8| octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'_');
+    if !(text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.bytes().all(in_name)) {
+        return as_path(item);
+    }
+    if sets.as_paths.contains_key(text) {
+        item.flaw(Mistake::Conflict { rule: "the name of a set stands alone, not in a list of patterns" });
+    } else {
+        unknown(item, text, sets.as_paths.keys().map(String::as_str));
+    }
+    None
+}
+
 fn prefix_ranges(item: &Item<'_>) -> Vec<PrefixRange> {
+    several(item).iter().filter_map(prefix_range).collect()
+}
+
+fn prefix_range(item: &Item<'_>) -> Option<PrefixRange> {
     let wanted = "a prefix with bounds of lengths if need be, such as 10.0.0.0/8 or 10.0.0.0/8 ge 16 le 24";
-    parsed(item, wanted)
+    let mistake = match item.text()?.parse() {
+        Ok(range) => return Some(range),
+        Err(PrefixRangeError::Syntax(found)) => Mistake::Value { wanted, found },
+        // It has the form that is wanted.
+        Err(error @ (PrefixRangeError::HostBits(_) | PrefixRangeError::Lengths { .. })) => {
+            Mistake::Refused { reason: error.to_string() }
+        }
+    };
+    item.flaw(mistake);
+    None
 }
 
 /// `import` or `export` of a neighbour: a policy, or a list of them, of which the last may be `accept` or `reject`, for what
@@ -309,7 +339,7 @@ fn conditions(item: &Item<'_>, sets: &FileSets, negated: bool, when: &mut Vec<Co
         let named = item.is_scalar().then(|| item.text().and_then(|name| sets.as_paths.get(name))).flatten();
         let all = match named {
             Some(all) => all.clone(),
-            None => several(&item).iter().filter_map(as_path).collect(),
+            None => several(&item).iter().filter_map(|item| named_as_path(item, sets)).collect(),
         };
         add(Condition::AsPath(all));
     }
@@ -339,8 +369,11 @@ fn conditions(item: &Item<'_>, sets: &FileSets, negated: bool, when: &mut Vec<Co
     if let Some(item) = fields.take("family") {
         add(Condition::Family(parsed(&item, super::neighbor::FAMILIES)));
     }
-    if let Some(glob) = fields.take("interface").and_then(|item| item.text()) {
-        add(Condition::Interface(Glob::new(glob)));
+    if let Some(item) = fields.take(INTERFACE) {
+        // It would never hold, and its negation always.
+        item.flaw(Mistake::Unsupported {
+            remedy: "leave it out: a speaker alone is not told through which interface a next hop is reached",
+        });
     }
     if let Some(item) = fields.take("next-hop") {
         let wanted = "an address or a prefix such as 192.0.2.2 or 192.0.2.0/24";

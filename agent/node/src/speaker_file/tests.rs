@@ -262,7 +262,7 @@ fn mistakes_about_the_whole_are_all_named() {
     let found = flaws(
         "lsten: []\nmultipath: 0\nenforce-first-as: perhaps\noriginate: [{prefix: 203.0.113.1/24}]\n\
          policies: {p: {statements: [{if: {prefixes: owm}, then: drop}], default: reject}}\n\
-         sets: {prefixes: {own: [10.0.0.0/8 le 40]}, as-paths: {a: ['_1(']}}\n",
+         sets: {prefixes: {own: [10.0.0.0/8 le 40, 10.0.0.0/8 ge 24 le 16, 10/8]}, as-paths: {a: ['_1(']}}\n",
     );
     assert_eq!(
         found,
@@ -273,8 +273,11 @@ fn mistakes_about_the_whole_are_all_named() {
             "line 6: originate[0].prefix: must be a prefix such as 203.0.113.0/24 without host bits, not \"203.0.113.1/24\"",
             "line 7: policies.p.statements[0].if.prefixes: there is no \"owm\"; did you mean \"own\"?",
             "line 7: policies.p.statements[0].then: must be accept, reject or next, not \"drop\"",
-            "line 8: sets.prefixes.own[0]: must be a prefix with bounds of lengths if need be, such as 10.0.0.0/8 or \
-             10.0.0.0/8 ge 16 le 24, not \"10.0.0.0/8 le 40\"",
+            "line 8: sets.prefixes.own[0]: 10.0.0.0/8: lengths from 8 to 40 are wanted, and what is inside has lengths from 8 \
+             to 32",
+            "line 8: sets.prefixes.own[1]: 10.0.0.0/8: no length is from 24 to 16; exchange the two",
+            "line 8: sets.prefixes.own[2]: must be a prefix with bounds of lengths if need be, such as 10.0.0.0/8 or \
+             10.0.0.0/8 ge 16 le 24, not \"10/8\"",
             "line 8: sets.as-paths.a[0]: not a pattern of AS paths: \"_1(\": unclosed group",
         ]
     );
@@ -757,7 +760,7 @@ fn all_that_policies_can_say() {
          p:\n    statements:\n    \
          - { label: first, if: { neighbors: tor, community: [mark, targets, no-export], all-communities: [big], as-path: bogus,\n        \
              as-path-prefix: [65010], as-path-length: { max: 9 }, local-pref: 100, med: { min: 1, max: 5 },\n        \
-             source: external, peer-type: external, family: [ipv4-unicast, ipv4-vpn], interface: 'eth*',\n        \
+             source: external, peer-type: external, family: [ipv4-unicast, ipv4-vpn],\n        \
              next-hop: [192.0.2.0/24, '2001:db8::1'], origin: igp, rd: '65000:1', any: [{ med: 1 }, { as-path: '^$' }] },\n        \
              set: { med: { add: -5 }, origin: incomplete, next-hop: 192.0.2.9, prepend: [65000, 65001],\n        \
              communities: { replace: ['1:1'], remove: mark, add: ['1:2', 'rt:1:1', '1:2:3'] } }, then: { call: late } }\n    \
@@ -772,7 +775,7 @@ fn all_that_policies_can_say() {
     assert_eq!((&*file.global.import, &*file.global.export), (&["early".into()][..], &["early".into()][..]));
     let policy = &file.policies[&"p".into()];
     assert_eq!(policy.statements[0].label.as_deref(), Some("first"));
-    assert_eq!((policy.statements[0].when.len(), policy.statements[0].apply.len()), (16, 12));
+    assert_eq!((policy.statements[0].when.len(), policy.statements[0].apply.len()), (15, 12));
     assert_eq!(policy.statements[0].then, Flow::Call("late".into()));
     let commands = file.commands_since(None);
     let at = |wanted: &str| {
@@ -798,7 +801,7 @@ fn mistakes_in_policies_say_where_they_are() {
     let found = flaws(
         "import: nobody\nsets: { communities: { mark: ['65000:x'] }, large-communities: { mark: ['1:1:1'] } }\npolicies:\n  p:\n    statements:\n    \
          - { if: { community: mrak, as-path-length: { min: 5, max: 4 }, as-path: 'a(' }, then: { call: q } }\n    \
-         - { if: { family: ipv6-unicast, prefixes: [10.0.0.0/8] }, then: accept }\n    \
+         - { if: { family: ipv6-unicast, prefixes: [10.0.0.0/8], not: { interface: 'eth*' } }, then: accept }\n    \
          - { set: { communities: { add: ['1:*'] }, med: { add: x } }, then: { cal: p } }\n    default: reject\n",
     );
     for (line, words) in [
@@ -809,6 +812,10 @@ fn mistakes_in_policies_say_where_they_are() {
         ("line 8: policies.p.statements[0].if.as-path-length:", "min is above max"),
         ("line 8: policies.p.statements[0].if.as-path:", "unclosed group"),
         ("line 8: policies.p.statements[0].then.call:", "there is no \"q\""),
+        (
+            "line 9: policies.p.statements[1].if.not.interface:",
+            "is not supported by this release; leave it out",
+        ),
         ("line 10: policies.p.statements[2].set.communities.add[0]:", "a community such as"),
         ("line 10: policies.p.statements[2].set.med.add:", "a number"),
         ("line 10: policies.p.statements[2].then.cal:", "did you mean \"call\"?"),
@@ -818,6 +825,18 @@ fn mistakes_in_policies_say_where_they_are() {
             "{line} {words}: {found:#?}"
         );
     }
+    let found = flaws(
+        "sets: { as-paths: { bogus: ['_0_'] } }\npolicies:\n  accept: { statements: [{ if: { as-path: bogsu }, then: reject }], default: next }\n  \
+         p: { statements: [{ if: { as-path: [bogus, '_1_', '\\d'] }, then: reject }], default: next }\n",
+    );
+    assert_eq!(
+        found,
+        [
+            "line 5: policies.accept: accept and reject have a meaning of their own; give the policy another name",
+            "line 5: policies.accept.statements[0].if.as-path: there is no \"bogsu\"; did you mean \"bogus\"?",
+            "line 6: policies.p.statements[0].if.as-path[0]: the name of a set stands alone, not in a list of patterns",
+        ]
+    );
     // What only a speaker knows: circles, and prefixes of another family.
     let found = flaws(
         "policies:\n  a: { statements: [{ then: { call: b } }], default: next }\n  \

@@ -32,10 +32,10 @@ pub enum PrefixRangeError {
     #[error("not a prefix range: \"{0}\" (expected PREFIX [ge LENGTH] [le LENGTH])")]
     Syntax(String),
     /// The prefix has bits behind its length.
-    #[error("{0} has bits set behind its length")]
+    #[error("{0} has bits set behind its length; write {net}", net = .0.trunc())]
     HostBits(IpNet),
     /// The lengths are no range of lengths inside the prefix.
-    #[error("{net}: lengths {min} to {max} are not within {} to {}", net.prefix_len(), net.max_prefix_len())]
+    #[error("{net}: {}", lengths(net, *min, *max))]
     Lengths {
         /// The prefix.
         net: IpNet,
@@ -44,6 +44,16 @@ pub enum PrefixRangeError {
         /// The greatest length asked for.
         max: u8,
     },
+}
+
+fn lengths(net: &IpNet, min: u8, max: u8) -> String {
+    let (least, greatest) = (net.prefix_len(), net.max_prefix_len());
+    if min > max && max >= least {
+        return format!("no length is from {min} to {max}; exchange the two");
+    }
+    format!(
+        "lengths from {min} to {max} are wanted, and what is inside has lengths from {least} to {greatest}"
+    )
 }
 
 impl PrefixRange {
@@ -435,8 +445,23 @@ mod tests {
             assert_eq!(text.parse::<PrefixRange>(), Err(PrefixRangeError::Syntax(text.to_owned())), "{text}");
         }
         assert!(matches!("10.0.0.1/8".parse::<PrefixRange>(), Err(PrefixRangeError::HostBits(_))));
-        for text in ["10.0.0.0/8 le 7", "10.0.0.0/8 ge 7", "10.0.0.0/8 le 33", "10.0.0.0/8 ge 24 le 16"] {
-            assert!(matches!(text.parse::<PrefixRange>(), Err(PrefixRangeError::Lengths { .. })), "{text}");
+        for (text, why) in [
+            ("10.0.0.1/8", "10.0.0.1/8 has bits set behind its length; write 10.0.0.0/8"),
+            (
+                "10.0.0.0/8 le 7",
+                "10.0.0.0/8: lengths from 8 to 7 are wanted, and what is inside has lengths from 8 to 32",
+            ),
+            ("10.0.0.0/8 ge 24 le 16", "10.0.0.0/8: no length is from 24 to 16; exchange the two"),
+            (
+                "10.0.0.0/8 ge 7",
+                "10.0.0.0/8: lengths from 7 to 32 are wanted, and what is inside has lengths from 8 to 32",
+            ),
+            (
+                "10.0.0.0/8 le 33",
+                "10.0.0.0/8: lengths from 8 to 33 are wanted, and what is inside has lengths from 8 to 32",
+            ),
+        ] {
+            assert_eq!(text.parse::<PrefixRange>().unwrap_err().to_string(), why);
         }
     }
 
