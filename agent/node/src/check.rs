@@ -150,6 +150,9 @@ fn used_policies(commands: &[Command]) -> BTreeSet<(PolicyName, Direction)> {
             config
         } else if let Command::PutPeerRange(_, range) = command {
             &range.config
+        } else if let Command::PutGlobalPolicies(direction, policies) = command {
+            used.extend(policies.iter().map(|policy| (policy.clone(), *direction)));
+            continue;
         } else {
             continue;
         };

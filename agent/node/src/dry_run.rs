@@ -81,7 +81,7 @@ pub(crate) struct Subject {
 struct TablePath<'a> {
     nlri: Nlri,
     label: Option<Label>,
-    peer: Option<(IpAddr, Asn)>,
+    peer: (IpAddr, Asn),
     attrs: TableAttrs<'a>,
 }
 
@@ -153,14 +153,23 @@ impl DryRun {
                 Body::PeerIndex(index) => self.peers = index.peers().collect(),
                 Body::Rib(rib) => {
                     for entry in rib.entries() {
-                        let peer = self.peers.get(usize::from(entry.peer));
-                        let peer = peer.map(|peer| (peer.address, peer.asn));
+                        let Some(peer) = self.peers.get(usize::from(entry.peer)) else {
+                            flaws.paths += 1;
+                            flaws.first.get_or_insert_with(|| {
+                                format!(
+                                    "a path to {}: there is no peer {} in the table",
+                                    rib.nlri, entry.peer
+                                )
+                            });
+                            continue;
+                        };
+                        let peer = (peer.address, peer.asn);
                         let path = TablePath { nlri: rib.nlri, label: rib.label, peer, attrs: entry.attrs };
                         self.path(&path, &mut flaws);
                     }
                 }
                 Body::OldEntry(entry) => {
-                    let peer = Some((entry.peer, entry.peer_asn));
+                    let peer = (entry.peer, entry.peer_asn);
                     let path = TablePath { nlri: entry.nlri, label: None, peer, attrs: entry.attrs };
                     self.path(&path, &mut flaws);
                 }
@@ -188,8 +197,8 @@ impl DryRun {
 
     fn run(&mut self, path: &TablePath<'_>, attrs: &AttrSet) {
         // Whoever recorded the table is in it with an unspecified address.
-        let from = path.peer.filter(|(address, _)| !address.is_unspecified());
-        let own = path.peer.filter(|(address, _)| address.is_unspecified()).map(|(_, asn)| asn);
+        let from = Some(path.peer).filter(|(address, _)| !address.is_unspecified());
+        let own = from.is_none().then_some(path.peer.1);
         let asn = self.asn.or(own).or_else(|| self.peers.iter().find_map(own_asn));
         let learned = match from {
             None => Learned::Local,

@@ -125,12 +125,16 @@ policies:
   inward: {statements: [{if: {prefixes: own}, set: {local-pref: 200}, then: accept}], default: reject}
   outward: {statements: [{if: {prefixes: own}, then: accept}], default: reject}
   unused: {statements: [{then: reject}], default: accept}
+  before: {statements: [{if: {med: 1}, then: reject}], default: next}
+export: before
 ";
     let outcomes = tried("speaker.yaml", file);
     let heads: Vec<_> = outcomes.iter().map(head).collect();
     assert_eq!(
         heads,
         [
+            ("policy before, export, ipv4-unicast".into(), [4, 0, 0, 4, 0]),
+            ("policy before, export, ipv6-unicast".into(), [1, 0, 0, 1, 0]),
             ("policy inward, import, ipv4-unicast".into(), [3, 2, 1, 0, 2]),
             ("policy inward, import, ipv6-unicast".into(), [1, 0, 1, 0, 0]),
             ("policy outward, export, ipv4-unicast".into(), [4, 3, 1, 0, 0]),
@@ -140,12 +144,28 @@ policies:
         ]
     );
     assert_eq!(
-        rules(&outcomes[0]),
+        rules(&outcomes[2]),
         [
             ("statement 1", "accept", 2, 2, "10.0.0.0/8 10.1.0.0/16".into()),
             ("default", "", 1, 0, "0.0.0.0/0".into()),
         ]
     );
+}
+
+#[test]
+fn a_path_of_a_peer_that_the_table_does_not_have_is_no_own_route() {
+    let mut out = Vec::new();
+    let mut writer = TableWriter::new(1);
+    writer.peers(RouterId(1), "", &[], &mut out).unwrap();
+    let attrs = Builder::new(Origin::Igp).build();
+    let hop = Some(NextHop::from("192.0.2.2".parse::<IpAddr>().unwrap()));
+    let attrs = Canonical(&attrs);
+    let path = mrt::TablePath { peer: 7, originated: 0, path_id: None, label: None, next_hop: hop, attrs };
+    writer.destination("10.0.0.0/8".parse().unwrap(), &[path], &mut out).unwrap();
+    let mut run = DryRun::new([], [], true);
+    let flaws = run.table(Recording::new(Box::new(std::io::Cursor::new(out)))).unwrap();
+    assert_eq!((flaws.records, flaws.paths), (0, 1));
+    assert_eq!(flaws.first.as_deref(), Some("a path to 10.0.0.0/8: there is no peer 7 in the table"));
 }
 
 #[test]

@@ -2,11 +2,11 @@
 //! holds. Nothing is changed.
 //!
 //! Policies of the files take the places of those in force that have their names, among the others in force: of manifests
-//! those of BGPFilters, of a speaker's file all, with the chains of its neighbours. What policy says now and then is
+//! those of BGPFilters, of a speaker's file all, with the chains of its neighbours and of all of them. What policy says now and then is
 //! compared path by path, on import as received, on export as selected. Pages of the tables are read one by one, as fast
 //! as sessions let them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use agent_core::filter_of;
@@ -185,6 +185,8 @@ impl Session<'_> {
 /// Policy as it would be.
 struct Then {
     library: Library,
+    /// What runs before each neighbour's own, on import and on export.
+    global: [Vec<PolicyName>; 2],
     chains: BTreeMap<PeerKey, (Chain, Chain)>,
 }
 
@@ -194,6 +196,13 @@ impl Then {
         let mut library = now.library.clone();
         let chains = now.peers.iter().map(|peer| (peer.key, (peer.import.clone(), peer.export.clone())));
         let mut chains: BTreeMap<_, _> = chains.collect();
+        let mut global = [now.import.clone(), now.export.clone()];
+        if commands.iter().any(|(_, of_manifests)| !of_manifests) {
+            // The file names all of them.
+            global = [Vec::new(), Vec::new()];
+        }
+        let mut named = BTreeSet::new();
+        let mut ranges = Vec::new();
         for (command, of_manifests) in commands {
             let done = if let Command::PutPolicy(name, def) = command {
                 // Others depend on objects that perhaps are not among the files.
@@ -209,7 +218,14 @@ impl Then {
             } else if let Command::PutPeer(key, config) = command {
                 if let Some(chain) = chains.get_mut(&key).filter(|_| !of_manifests) {
                     *chain = (config.import, config.export);
+                    named.insert(key);
                 }
+                Ok(())
+            } else if let Command::PutPeerRange(prefix, range) = command {
+                ranges.push((prefix, range.config));
+                Ok(())
+            } else if let Command::PutGlobalPolicies(direction, policies) = command {
+                global[place(direction)] = policies;
                 Ok(())
             } else {
                 Ok(())
@@ -219,7 +235,14 @@ impl Then {
                 return Err(mistakes.join("; "));
             }
         }
-        Ok(Self { library, chains })
+        // Who has no entry of its own may be there for being in a prefix.
+        for (key, chain) in chains.iter_mut().filter(|(key, _)| !named.contains(*key)) {
+            let around = ranges.iter().filter(|(prefix, _)| prefix.contains(&key.address));
+            if let Some((_, config)) = around.max_by_key(|(prefix, _)| prefix.prefix_len()) {
+                *chain = (config.import.clone(), config.export.clone());
+            }
+        }
+        Ok(Self { library, global, chains })
     }
 
     /// What runs at a neighbour now, and what would; `None` where it is the same.
@@ -230,11 +253,86 @@ impl Then {
             Direction::Import => (&now.import, &before.import, &after.0),
             Direction::Export => (&now.export, &before.export, &after.1),
         };
-        let pipeline = |library: &Library, chain: &Chain| {
+        let pipeline = |library: &Library, global: &[PolicyName], chain: &Chain| {
             library.pipeline(global.iter().chain(&chain.policies), chain.default).ok()
         };
-        let before = pipeline(&now.library, before)?;
-        let after = pipeline(&self.library, after)?;
+        let before = pipeline(&now.library, global, before)?;
+        let after = pipeline(&self.library, &self.global[place(way)], after)?;
         (before != after).then_some((before, after))
+    }
+}
+
+const fn place(direction: Direction) -> usize {
+    match direction {
+        Direction::Import => 0,
+        Direction::Export => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bgp_core::policy::Otherwise;
+    use bgp_core::query::PeerPolicies;
+
+    use super::*;
+
+    const POLICIES: &str = "policies:\n  all: { statements: [{ then: next }], default: reject }\n  \
+                            own: { statements: [], default: next }\n";
+
+    /// The speaker that this file makes, with one neighbour more, which is there for being in a prefix.
+    fn running(text: &str) -> PolicyStatus {
+        let mut now = PolicyStatus {
+            library: Library::new(),
+            import: Vec::new(),
+            export: Vec::new(),
+            peers: Vec::new(),
+            interfaces: std::sync::Arc::default(),
+        };
+        let then = Then::new(&now, commands(text)).unwrap();
+        now.library = then.library;
+        [now.import, now.export] = then.global;
+        let chain = |policies: &[&str]| Chain::new(policies.iter().copied(), Otherwise::Accept);
+        for address in ["192.0.2.2", "198.51.100.9"] {
+            let key = address.parse().unwrap();
+            now.peers.push(PeerPolicies { key, import: chain(&["own"]), export: chain(&[]) });
+        }
+        now
+    }
+
+    fn commands(text: &str) -> Vec<(Command, bool)> {
+        let file = format!("asn: 65000\nrouter-id: 192.0.2.1\n{POLICIES}{text}");
+        let checked = examine([("f".into(), file)].into_iter().collect());
+        assert_eq!(checked.findings.problems, []);
+        checked.commands()
+    }
+
+    #[test]
+    fn policies_before_all_others_and_those_of_neighbours_in_a_prefix_count() {
+        let neighbors = |of_prefix: &str| {
+            format!(
+                "neighbors:\n- {{ address: 192.0.2.2, asn: 65001, import: [own, accept], export: accept }}\n\
+                 - {{ prefix: 198.51.100.0/24, asn: 65001, import: {of_prefix}, export: accept }}\n"
+            )
+        };
+        let now = running(&neighbors("[own, accept]"));
+        let changed = |text: &str| {
+            let then = Then::new(&now, commands(text)).unwrap();
+            let mut found = Vec::new();
+            for peer in &now.peers {
+                for way in [Direction::Import, Direction::Export] {
+                    if then.pipelines(&now, peer.key, way).is_some() {
+                        found.push(format!("{} {way:?}", peer.key.address));
+                    }
+                }
+            }
+            found
+        };
+        assert_eq!(changed(&neighbors("[own, accept]")), [""; 0]);
+        assert_eq!(changed(&neighbors("[own, reject]")), ["198.51.100.9 Import"]);
+        let before_all = neighbors("[own, accept]") + "export: all\n";
+        assert_eq!(changed(&before_all), ["192.0.2.2 Export", "198.51.100.9 Export"]);
+        let now = running(&before_all);
+        let then = Then::new(&now, commands(&neighbors("[own, accept]"))).unwrap();
+        assert!(then.pipelines(&now, now.peers[0].key, Direction::Export).is_some(), "it goes again");
     }
 }
