@@ -14,6 +14,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bgp_core::policy::{PolicyDef, PolicyName};
 use bgp_core::rib::RibEvent;
 use bgp_core::time::Instant;
 use bgp_core::{Family, FamilySet};
@@ -25,7 +26,7 @@ use crate::effects::{Effects, Origin, StatusPatch};
 use crate::event::{Change, Event, SpeakerEvent, VppEvent};
 use crate::explain::Explained;
 use crate::handler::{BgpHandler, ConnectivityHandler, Handler, HostHandler, PeerHandler, RoutingHandler};
-use crate::model::{Condition, RouteKey, TableId};
+use crate::model::{Condition, Filter, FilterName, RouteKey, TableId};
 use crate::plan::{Audit, SpeakerOp, SpeakerPlan, VppOp, VppPlan, VppReport, VppState};
 
 /// The first sessions wait for VPP, where it can be reached, no longer than this: their first UPDATEs then hold our own
@@ -238,6 +239,13 @@ impl Engine {
     #[must_use]
     pub fn listen(&self) -> Vec<SocketAddr> {
         self.peer.listen()
+    }
+
+    /// The policies that BGPFilters would be here, among all else that is known: what their rules say of interfaces and of
+    /// priorities depends on pools and settings.
+    #[must_use]
+    pub fn policies_of(&self, filters: &[(FilterName, Filter)]) -> Vec<(PolicyName, PolicyDef)> {
+        filters.iter().flat_map(|(name, filter)| self.bgp.compiled(name, filter)).collect()
     }
 
     /// What becomes of a destination of the main table. Costs nothing to speak of.

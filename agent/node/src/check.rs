@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agent_core::event::{Change, Event, SpeakerEvent};
-use agent_core::model::{Condition, Location, ObjectRef, Severity};
+use agent_core::model::{Condition, Filter, FilterName, Location, ObjectRef, Severity};
 use agent_core::{Config, Engine, filter_of};
 use bgp_core::command::{Applied, Command};
 use bgp_core::policy::{Direction, PolicyName};
@@ -139,6 +139,14 @@ impl Checked {
         let manifests = manifests.into_iter().map(|command| (command, true));
         let speakers = self.speakers.iter().flat_map(|(_, file)| file.commands_since(None));
         manifests.chain(speakers.map(|command| (command, false))).collect()
+    }
+
+    /// The BGPFilters of the manifests.
+    pub(crate) fn filters(&self) -> Vec<(FilterName, Filter)> {
+        let filters = self.changes.iter().cloned().filter_map(event).filter_map(|event| {
+            if let Event::Filter(Change::Resync(all)) = event { Some(all) } else { None }
+        });
+        filters.flatten().collect()
     }
 }
 

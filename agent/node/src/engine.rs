@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 
 use agent_core::event::Event;
 use agent_core::explain::Explained;
-use agent_core::model::{Condition, Severity};
+use agent_core::model::{Condition, Filter, FilterName, Severity};
 use agent_core::plan::{Audit, SpeakerOp, VppOp, VppState};
 use agent_core::{Config, Engine, Forwarding, Status};
 use bgp_core::FamilySet;
 use bgp_core::command::Command;
+use bgp_core::policy::{PolicyDef, PolicyName};
 use bgp_core::time::Instant as EngineTime;
 use bgp_net::{Handle, Stopped};
 use ipnet::IpNet;
@@ -35,6 +36,8 @@ pub(crate) enum Ask {
     Audit(oneshot::Sender<Snapshot>),
     /// What becomes of a destination, and whether there is a VPP.
     Explain(IpNet, oneshot::Sender<(Explained, bool)>),
+    /// Which policies these BGPFilters would be.
+    Compile(Vec<(FilterName, Filter)>, oneshot::Sender<Vec<(PolicyName, PolicyDef)>>),
 }
 
 /// How long an answer may take before the engine counts as stuck.
@@ -55,6 +58,14 @@ pub(crate) async fn ask_audit(engine: &mpsc::Sender<Ask>) -> Option<Snapshot> {
 /// Ask what becomes of a destination; and whether there is a VPP. `None` where the engine is stuck or gone.
 pub(crate) async fn ask_explain(engine: &mpsc::Sender<Ask>, prefix: IpNet) -> Option<(Explained, bool)> {
     ask(engine, |answer| Ask::Explain(prefix, answer), PATIENCE).await
+}
+
+/// Ask which policies BGPFilters would be here. `None` where the engine is stuck or gone.
+pub(crate) async fn ask_compile(
+    engine: &mpsc::Sender<Ask>,
+    filters: Vec<(FilterName, Filter)>,
+) -> Option<Vec<(PolicyName, PolicyDef)>> {
+    ask(engine, |answer| Ask::Compile(filters, answer), PATIENCE).await
 }
 
 async fn ask<T>(
@@ -296,6 +307,7 @@ impl EngineTask {
             Ask::Explain(prefix, answer) => {
                 drop(answer.send((self.engine.explain(prefix), self.vpp.is_some())));
             }
+            Ask::Compile(filters, answer) => drop(answer.send(self.engine.policies_of(&filters))),
         }
     }
 

@@ -106,7 +106,7 @@ impl Service for Inspector {
         if request.method() == Method::POST {
             return match path {
                 "/v1/audit" => self.vpp(true).await,
-                "/v1/check" => check::answer(&self.speaker, request).await,
+                "/v1/check" => check::answer(&self.speaker, self.engine.as_ref(), request).await,
                 "/v1/clear" => control::clear(&self.speaker, request).await,
                 "/v1/peer" => control::peer(&self.speaker, request).await,
                 _ => failure(

@@ -127,13 +127,19 @@ impl BgpHandler {
         put(PolicyName::new(EXPORT_POLICY), table.policy(), fx);
     }
 
-    fn filter(&self, name: &FilterName, fx: &mut Effects) {
-        let Some(filter) = self.filters.get(name).filter(|_| self.pools_known) else { return };
+    /// What a filter comes to among all else that is known, whether or not it is one of those in force.
+    pub(crate) fn compiled(&self, name: &FilterName, filter: &Filter) -> [(PolicyName, PolicyDef); 2] {
         let unset = BgpConfig::default();
         let cluster = self.configs.get(&BgpConfigName::Default).unwrap_or(&unset);
         let context = Context { cluster, interfaces: &self.interfaces };
-        for direction in [Direction::Import, Direction::Export] {
-            put(policy_name(name, direction), filter::policy(name, filter, direction, context), fx);
+        [Direction::Import, Direction::Export]
+            .map(|direction| (policy_name(name, direction), filter::policy(name, filter, direction, context)))
+    }
+
+    fn filter(&self, name: &FilterName, fx: &mut Effects) {
+        let Some(filter) = self.filters.get(name).filter(|_| self.pools_known) else { return };
+        for (policy, definition) in self.compiled(name, filter) {
+            put(policy, definition, fx);
         }
         fx.conditions(Origin::Bgp, format!("BGPFilter {name}"), self.doubts(name, filter));
     }

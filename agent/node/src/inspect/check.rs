@@ -20,23 +20,29 @@ use bgp_core::{Asn, Family, Nlri};
 use bgp_net::{Handle, RoutesError, Stopped};
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode};
+use tokio::sync::mpsc;
 
 use super::answer::{Affected, CheckQuestion, PolicyChange, direction};
 use super::control;
 use super::http::{Body, failure, json};
 use super::stopped;
 use crate::check::examine;
+use crate::engine::{Ask, ask_compile};
 
 /// More than the manifests of any cluster have.
 const LONGEST: usize = 64 << 20;
 
 /// `POST /v1/check`.
-pub(super) async fn answer(speaker: &Handle, request: Request<Incoming>) -> Response<Body> {
+pub(super) async fn answer(
+    speaker: &Handle,
+    engine: Option<&mpsc::Sender<Ask>>,
+    request: Request<Incoming>,
+) -> Response<Body> {
     let question: CheckQuestion = match control::read(request, LONGEST).await {
         Ok(question) => question,
         Err(refused) => return *refused,
     };
-    match changes(speaker, question).await {
+    match changes(speaker, engine, question).await {
         Ok(Ok(changes)) => json(StatusCode::OK, &changes),
         Ok(Err(error)) => failure(StatusCode::BAD_REQUEST, error),
         Err(Stopped) => stopped(),
@@ -45,12 +51,20 @@ pub(super) async fn answer(speaker: &Handle, request: Request<Incoming>) -> Resp
 
 async fn changes(
     speaker: &Handle,
+    engine: Option<&mpsc::Sender<Ask>>,
     question: CheckQuestion,
 ) -> Result<Result<Vec<PolicyChange>, String>, Stopped> {
     let CheckQuestion { files, named } = question;
     let checked = examine(files.into_iter().map(|(name, text)| (name.into(), text)).collect());
     let (now, peers) = speaker.ask(|speaker, at| (speaker.policies(), speaker.peers(at))).await?;
-    let then = match Then::new(&now, checked.commands()) {
+    let mut commands = checked.commands();
+    if let Some(engine) = engine {
+        // By the pools and the settings that are in force here: the files need not have any.
+        let policies = ask_compile(engine, checked.filters()).await.ok_or(Stopped)?;
+        commands.retain(|(_, of_manifests)| !of_manifests);
+        commands.extend(policies.into_iter().map(|(name, def)| (Command::PutPolicy(name, def), true)));
+    }
+    let then = match Then::new(&now, commands) {
         Ok(then) => then,
         Err(error) => return Ok(Err(error)),
     };

@@ -8,7 +8,7 @@ use bgp_core::rib::{AttrId, AttrStore, NextHopSet};
 use bgp_core::{NextHop, Nlri};
 
 use super::*;
-use crate::model::{FilterAction, FilterRule};
+use crate::model::{Encapsulation, FilterAction, FilterRule, RoutePriority};
 
 fn handler() -> BgpHandler {
     BgpHandler::new(&Config::new("a".into()))
@@ -91,6 +91,32 @@ fn a_filter_that_goes_takes_its_policies_along() {
     assert_eq!(gone(&mut handler, Change::Resync(Vec::new())), ["import-f", "export-f"]);
     assert_eq!(filter_of(&PolicyName::new("import-f")), Some(f()));
     assert_eq!(filter_of(&PolicyName::new(EXPORT_POLICY)), None);
+}
+
+#[test]
+fn a_filter_that_is_only_looked_at_is_read_as_if_it_was_in_force() {
+    let mut handler = handler();
+    let mut fx = Effects::default();
+    let f = || FilterName::from("f");
+    let pool = Pool { ipip: Encapsulation::Always, ..Pool::new("10.10.0.0/16".parse().unwrap()) };
+    handler.on(Instant::ZERO, &Change::Resync(vec![(PoolName::from("p"), pool)]), &mut fx);
+    let config = BgpConfig { ipv4_normal_priority: RoutePriority::new(2000), ..BgpConfig::default() };
+    handler.on(Instant::ZERO, &Change::Upsert(BgpConfigName::Default, config), &mut fx);
+    let rule = FilterRule {
+        interface: Glob::parse("tunl0"),
+        priority: RoutePriority::new(2000),
+        ..FilterRule::every(1, FilterAction::Reject)
+    };
+    let filter = Filter { import_v4: vec![rule], ..Filter::default() };
+    let looked_at = handler.compiled(&f(), &filter);
+    assert_eq!(looked_at[0].1.statements.len(), 1, "there is a tunnel");
+    let mut fx = Effects::default();
+    handler.on(Instant::ZERO, &Change::Upsert(f(), filter), &mut fx);
+    let policy = |edit| match edit {
+        BgpEdit::Put(BgpObject::Policy(name, definition)) => Some((name, definition)),
+        _ => None,
+    };
+    assert_eq!(fx.bgp.into_iter().filter_map(policy).collect::<Vec<_>>(), looked_at);
 }
 
 fn id() -> AttrId {
