@@ -98,6 +98,8 @@ pub fn decode<'a>(
     }
     if decoded.treat_as_withdraw.is_none() {
         decoded.write(kept, ctx);
+    }
+    if decoded.treat_as_withdraw.is_none() {
         decoded.facts = Canonical(&decoded.canonical).facts();
     }
     Ok(decoded)
@@ -145,7 +147,13 @@ impl Decoded {
                 code::NEXT_HOP => self.next_hop = NextHop::parse_ipv4(attr.value),
                 code::AS4_PATH | code::AS4_AGGREGATOR => {}
                 code::AS_PATH if !ctx.four_octet => {
-                    RawAttr::write(out, flags, attr.code, &as_path::widen(attr.value, as4_path));
+                    let path = as_path::widen(attr.value, as4_path);
+                    // In an extended message (RFC 8654) it has room for more numbers than an attribute has that are twice
+                    // as long.
+                    if path.len() > RawAttr::LONGEST {
+                        return self.fault(attr.code, AttrProblem::Length, Consequence::TreatAsWithdraw);
+                    }
+                    RawAttr::write(out, flags, attr.code, &path);
                 }
                 code::AGGREGATOR if !ctx.four_octet => {
                     if let Some(aggregator) = as4_aggregator.or_else(|| Aggregator::parse(attr.value)) {

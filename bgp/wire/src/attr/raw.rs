@@ -44,6 +44,9 @@ pub struct RawAttr<'a> {
 }
 
 impl<'a> RawAttr<'a> {
+    /// How many octets a value may have.
+    pub(crate) const LONGEST: usize = u16::MAX as usize;
+
     /// Takes one attribute off the front of a section; `None` if it runs past the end.
     #[inline]
     pub(crate) fn split_first(section: &'a [u8]) -> Option<(Self, &'a [u8])> {

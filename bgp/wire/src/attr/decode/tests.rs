@@ -198,3 +198,17 @@ fn each_row_has_its_consequences() {
     assert_eq!(rows.len(), tested.len() + 2);
     assert_eq!(tested.len(), GOOD.len());
 }
+
+/// RFC 8654: in an extended message a path of 2-octet numbers may have more of them than an attribute of 4-octet ones.
+#[test]
+fn a_path_that_is_too_long_with_four_octets_counts_as_withdrawn() {
+    let section = |segments: usize| {
+        let path = [&[2, 255][..], &[0xfd; 510]].concat().repeat(segments);
+        let [high, low] = (path.len() as u16).to_be_bytes();
+        [&[0x40, 1, 1, 0, 0x50, 2, high, low][..], &path].concat()
+    };
+    let kept = canonical_of(two_octet(), &section(64));
+    assert_eq!(kept.as_ref().as_path().length(), 64 * 255);
+    assert_eq!(withdrawn_for(two_octet(), &section(65)), Some((2, AttrProblem::Length)));
+    assert_eq!(withdrawn_for(two_octet(), &section(127)), Some((2, AttrProblem::Length)));
+}
