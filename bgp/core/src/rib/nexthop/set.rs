@@ -89,7 +89,7 @@ impl Share {
 }
 
 /// Shares are counted in parts of this many, so that what is resolved to a few next hops can be divided without a rest.
-const PARTS: u64 = 2520;
+const PARTS: u128 = 2520;
 /// A weight may be one part in this many away from what it stands for, so that it can be small.
 const CLOSE: u128 = 200;
 
@@ -100,12 +100,13 @@ pub(super) fn members<'a>(
 ) -> SmallVec<[WeightedNextHop; 8]> {
     let shares: SmallVec<[(NextHop, Share, &[NextHop]); 8]> = shares.into_iter().collect();
     let known = shares.iter().all(|(_, share, _)| *share != Share::UNKNOWN);
-    let mut parts: SmallVec<[(NextHop, u64); 8]> = SmallVec::new();
+    // Many that carry much may come together at one next hop: more than 64 bits have room for.
+    let mut parts: SmallVec<[(NextHop, u128); 8]> = SmallVec::new();
     for (hop, Share(share), via) in shares {
-        let part = if known { share } else { 1 } * PARTS;
+        let part = if known { u128::from(share) } else { 1 } * PARTS;
         match via {
             [] => parts.push((hop, part)),
-            via => parts.extend(via.iter().map(|hop| (*hop, part / via.len() as u64))),
+            via => parts.extend(via.iter().map(|hop| (*hop, (part / via.len() as u128).max(1)))),
         }
     }
     parts.sort_unstable();
@@ -119,17 +120,17 @@ pub(super) fn members<'a>(
 }
 
 /// Makes weights of shares: the smallest that come close enough to all of them, or the largest there are.
-fn scale(parts: &mut [(NextHop, u64)]) {
-    let Some(most) = parts.iter().map(|(_, part)| u128::from(*part)).max().filter(|most| *most > 0) else {
+fn scale(parts: &mut [(NextHop, u128)]) {
+    let Some(most) = parts.iter().map(|(_, part)| *part).max().filter(|most| *most > 0) else {
         return;
     };
-    let weight = |part: u64, scale: u128| (u128::from(part) * scale + most / 2) / most;
-    let is_close = |part: u64, scale: u128| {
-        let exact = u128::from(part) * scale;
+    let weight = |part: u128, scale: u128| (part * scale + most / 2) / most;
+    let is_close = |part: u128, scale: u128| {
+        let exact = part * scale;
         (weight(part, scale) * most).abs_diff(exact) * CLOSE <= exact
     };
     let scales = 1..=u128::from(u8::MAX);
     let close = |scale: &u128| parts.iter().all(|(_, part)| is_close(*part, *scale));
     let scale = scales.clone().find(close).unwrap_or(*scales.end());
-    parts.iter_mut().for_each(|(_, part)| *part = weight(*part, scale).max(1) as u64);
+    parts.iter_mut().for_each(|(_, part)| *part = weight(*part, scale).max(1));
 }

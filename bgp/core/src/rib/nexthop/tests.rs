@@ -137,3 +137,19 @@ fn weights_follow_the_bandwidth() {
     assert_eq!(one[0].weight, 1, "alone it has all");
     assert_eq!(Share::of(Canonical(&builder.build())), Share::of_octets(4));
 }
+
+#[test]
+fn however_much_comes_together_it_can_be_counted() {
+    let (near, apart) = (hop("10.0.0.1"), hop("10.0.0.2"));
+    // A hundred, each with the most that can be said, behind one next hop.
+    let most = Share::of_octets(1_000_000_000_000_000);
+    let vias = [near];
+    let together = (0..100u32).map(|n| (NextHop::V4(n.into()), most, vias.as_slice()));
+    let members = set::members(together.chain([(apart, most, [].as_slice())]));
+    let weights: Vec<_> = members.iter().map(|member| (member.next_hop, member.weight)).collect();
+    assert_eq!(weights, [(near, 100), (apart, 1)]);
+    // Nor is it too little, over however many it is spread.
+    let many: Vec<NextHop> = (0..3000u32).map(|n| NextHop::V4(n.into())).collect();
+    let spread = set::members([(near, Share::UNKNOWN, many.as_slice())]);
+    assert!(spread.iter().all(|member| member.weight == 1));
+}
