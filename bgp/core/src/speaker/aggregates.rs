@@ -281,27 +281,39 @@ impl<K: ExportKey> FamilyRib<K> {
             if self.originations.contains_key(&key) {
                 continue;
             }
-            let octets = self.aggregates.entries.get(&prefix).and_then(|entry| entry.attributes(own));
-            match octets {
-                Some(octets) => {
-                    let attrs = shared.attrs.intern(&octets, None, || Canonical(&octets).facts());
-                    let offer = Offer { source: SourceId::LOCAL, pre: attrs, post: Ok(attrs), now };
-                    let mut cx = Context { attrs: &mut shared.attrs, sources: &shared.sources };
-                    if let Err(full) = self.table.announce(key, offer, &mut cx) {
-                        tracing::error!(%prefix, "{full}");
-                    }
-                    shared.attrs.release(attrs, 1);
-                }
-                None => {
-                    let mut cx = Context { attrs: &mut shared.attrs, sources: &shared.sources };
-                    self.table.withdraw(key, SourceId::LOCAL, &mut cx);
-                }
-            }
+            self.tell_aggregate(prefix, key, own, now, shared);
         }
         // What stands for others has to be out.
         if self.aggregates.due.is_empty() {
             self.aggregates.stand();
         }
         used
+    }
+
+    /// Announces the aggregate of a prefix that is not originated on purpose, or withdraws it.
+    pub(super) fn tell_aggregate(
+        &mut self,
+        prefix: IpNet,
+        key: K,
+        own: (Asn, RouterId),
+        now: u32,
+        shared: &mut Shared,
+    ) {
+        let octets = self.aggregates.entries.get(&prefix).and_then(|entry| entry.attributes(own));
+        match octets {
+            Some(octets) => {
+                let attrs = shared.attrs.intern(&octets, None, || Canonical(&octets).facts());
+                let offer = Offer { source: SourceId::LOCAL, pre: attrs, post: Ok(attrs), now };
+                let mut cx = Context { attrs: &mut shared.attrs, sources: &shared.sources };
+                if let Err(full) = self.table.announce(key, offer, &mut cx) {
+                    tracing::error!(%prefix, "{full}");
+                }
+                shared.attrs.release(attrs, 1);
+            }
+            None => {
+                let mut cx = Context { attrs: &mut shared.attrs, sources: &shared.sources };
+                self.table.withdraw(key, SourceId::LOCAL, &mut cx);
+            }
+        }
     }
 }

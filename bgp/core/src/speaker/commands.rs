@@ -420,8 +420,10 @@ impl Speaker {
 
     fn set_origination(&mut self, now: Instant, nlri: Nlri, to: Option<(Origination, crate::rib::AttrId)>) {
         let (origination, attrs) = to.unzip();
-        let (shared, now) = (&mut self.shared, now.as_secs());
-        for_family!(self, nlri.family(), rib => rib.originate(nlri, origination, attrs, now, shared));
+        let (own, now) = (self.identity(), now.as_secs());
+        for_family!(self, nlri.family(), rib => {
+            rib.originate(nlri, origination, attrs, own, now, &mut self.shared);
+        });
     }
 
     /// Counts the neighbours that an origination names, by its audience or its next hop. Who is named has update groups of

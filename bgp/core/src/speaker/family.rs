@@ -306,6 +306,7 @@ impl<K: ExportKey> FamilyRib<K> {
         nlri: Nlri,
         origination: Option<Origination>,
         attrs: Option<AttrId>,
+        own: (Asn, RouterId),
         now: u32,
         shared: &mut Shared,
     ) {
@@ -323,9 +324,13 @@ impl<K: ExportKey> FamilyRib<K> {
                     tracing::error!(%prefix, "{full}");
                 }
             }
-            None => {
-                self.table.withdraw(prefix, SourceId::LOCAL, &mut cx);
-            }
+            // An aggregate comes forward in its place, so that nobody is without both.
+            None => match nlri.unicast() {
+                Some(aggregated) => self.tell_aggregate(aggregated, prefix, own, now, shared),
+                None => {
+                    self.table.withdraw(prefix, SourceId::LOCAL, &mut cx);
+                }
+            },
         }
     }
 

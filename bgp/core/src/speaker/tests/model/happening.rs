@@ -23,6 +23,9 @@ pub(super) const PEERS: [(u32, u32); 6] = [
     (65_003, 0x0a00_0001),
 ];
 
+/// What the neighbour of this number knows us by.
+pub(super) const LOCAL: (usize, u32) = (2, 64_999);
+
 pub(super) const NAMES: [&str; 3] = ["first", "second", "third"];
 
 pub(super) const COMMUNITIES: [u32; 7] =
@@ -50,6 +53,12 @@ pub(super) fn next_hops() -> [Ipv4Addr; 4] {
     [address(0), address(3), Ipv4Addr::new(192, 0, 2, 77), OUR_ADDRESS]
 }
 
+/// What is aggregated.
+pub(super) fn aggregates() -> [Ipv4Net; 5] {
+    ["10.0.0.0/8", "10.0.0.0/16", "0.0.0.0/0", "10.2.0.0/18", "10.0.0.0/23"]
+        .map(|prefix| prefix.parse().unwrap())
+}
+
 /// What a route is like; all zero is the plainest.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spec {
@@ -75,6 +84,7 @@ impl Spec {
             4 => vec![Hop::As(OUR_ASN)],
             5 => vec![Hop::As(65_003), Hop::As(3356), Hop::As(65_100)],
             6 => vec![Hop::As(OUR_ASN), Hop::As(OUR_ASN)],
+            7 => vec![Hop::As(LOCAL.1), Hop::As(65_100)],
             _ => vec![Hop::As(65_001), Hop::As(65_100)],
         };
         let external = asn != OUR_ASN;
@@ -141,7 +151,7 @@ pub(super) fn spec() -> impl Strategy<Value = Spec> {
     let few = |n: u8| prop_oneof![2 => Just(0u8), 1 => 0..n];
     (
         few(3),
-        few(8),
+        few(9),
         few(5),
         few(4),
         few(3),
@@ -192,6 +202,10 @@ pub(super) enum Happening {
     Decision(Decision),
     /// Which, and what it costs; unreachable, or not known of.
     NextHop(usize, Option<Option<u32>>),
+    /// Which, and what stands in its place.
+    Via(usize, Vec<Ipv4Addr>),
+    /// Which, and whether it is there and stands for what is inside it.
+    Aggregate(usize, Option<bool>),
     Clear(usize, bool),
     Stall(usize, bool),
     Steps(u8),
@@ -294,13 +308,17 @@ pub(super) fn chain() -> impl Strategy<Value = Vec<usize>> {
 
 pub(super) fn knobs() -> impl Strategy<Value = Knobs> {
     let private = prop::option::of((any::<bool>(), any::<bool>()));
-    (any::<bool>(), 0u8..3, any::<bool>(), any::<bool>(), private).prop_map(
-        |(client, allow_own_as, enforce_first_as, as_override, remove_private)| Knobs {
-            client,
-            allow_own_as,
-            enforce_first_as,
-            as_override,
-            remove_private,
+    (any::<bool>(), 0u8..3, any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), private).prop_map(
+        |(client, allow_own_as, enforce_first_as, as_override, no_prepend, replace_as, remove_private)| {
+            Knobs {
+                no_prepend,
+                replace_as,
+                client,
+                allow_own_as,
+                enforce_first_as,
+                as_override,
+                remove_private,
+            }
         },
     )
 }
@@ -347,6 +365,9 @@ pub(super) fn happening() -> impl Strategy<Value = Happening> {
         1 => prop::option::of(1u32..3).prop_map(Cluster),
         1 => decision().prop_map(Decision),
         2 => (0..4usize, prop::option::of(prop::option::of(0u32..3))).prop_map(|(hop, state)| NextHop(hop, state)),
+        1 => (0..4usize, prop::collection::vec((0..3usize).prop_map(|n| next_hops()[n]), 0..3))
+            .prop_map(|(hop, via)| Via(hop, via)),
+        3 => (0..5usize, prop::option::weighted(0.8, any::<bool>())).prop_map(|(which, how)| Aggregate(which, how)),
         1 => (peer(), any::<bool>()).prop_map(|(peer, inward)| Clear(peer, inward)),
         1 => (peer(), any::<bool>()).prop_map(|(peer, stalled)| Stall(peer, stalled)),
         2 => (1u8..20).prop_map(Steps),

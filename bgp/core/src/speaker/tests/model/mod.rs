@@ -18,6 +18,7 @@ mod reference;
 mod route;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
 use std::num::NonZeroU8;
 use std::time::Duration;
 
@@ -26,12 +27,14 @@ use ipnet::Ipv4Net;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-use self::happening::{Happening, NAMES, PEERS, Spec, address, happening, next_hops, nth, prefixes};
+use self::happening::{
+    Happening, LOCAL, NAMES, PEERS, Spec, address, aggregates, happening, next_hops, nth, prefixes,
+};
 use self::link::{Link, key};
 use self::policy::{Policy, Range, SET};
 use self::reference::{Chain, Decision, Knobs, NextHopMode, OUR_ASN, Peer, Reference, Rejected};
 use self::route::{Attrs, Update};
-use crate::command::{self, Clear, Command, Origination, PeerConfig};
+use crate::command::{self, Aggregate, Clear, Command, Origination, PeerConfig};
 use crate::policy as definition;
 use crate::query::RouteTable;
 use crate::rib::{DecisionSettings, NextHopState, PathRejected};
@@ -57,6 +60,7 @@ impl Both {
             address: address(n),
             asn: *asn,
             id: *id,
+            local: if n == LOCAL.0 { LOCAL.1 } else { OUR_ASN },
             up: false,
             import: Chain { policies: vec![], accepts: true },
             export: Chain { policies: vec![], accepts: true },
@@ -73,6 +77,8 @@ impl Both {
             global: [Vec::new(), Vec::new()],
             set: Vec::new(),
             originations: BTreeMap::new(),
+            aggregates: BTreeMap::new(),
+            via: BTreeMap::new(),
             next_hops: BTreeMap::new(),
             cluster: None,
             decision: Decision {
@@ -138,12 +144,25 @@ impl Both {
             allow_own_as: knobs.allow_own_as,
             enforce_first_as: knobs.enforce_first_as,
             as_override: knobs.as_override,
+            local_asn: (peer.local != OUR_ASN).then_some(command::LocalAsn {
+                asn: Asn(peer.local),
+                no_prepend: knobs.no_prepend,
+                replace_as: knobs.replace_as,
+            }),
             remove_private_as: knobs
                 .remove_private
                 .map(|(all, replace)| command::RemovePrivateAs { all, replace }),
             ..PeerConfig::new(RemoteAsn::Is(Asn(peer.asn)))
         };
         self.link.command(Command::PutPeer(key(peer), config));
+    }
+
+    fn put_next_hop(&mut self, hop: Ipv4Addr) {
+        let cost = self.reference.next_hops.get(&hop).copied().unwrap_or(Some(0));
+        let via = self.reference.via.get(&hop).into_iter().flatten().copied().map(Into::into).collect();
+        let (reachable, metric) = (cost.is_some(), cost.unwrap_or(0));
+        let state = NextHopState { reachable, metric, via, ..NextHopState::default() };
+        self.link.command(Command::PutNextHop(hop.into(), state));
     }
 
     fn announce(&mut self, peer: usize, prefix: Ipv4Net, attrs: Attrs) {
@@ -290,13 +309,31 @@ impl Both {
                     None => {
                         self.link.command(Command::DeleteNextHop(hop.into()));
                         self.reference.next_hops.remove(&hop);
+                        self.reference.via.remove(&hop);
                     }
                     Some(cost) => {
-                        let reachable = cost.is_some();
-                        let state =
-                            NextHopState { reachable, metric: cost.unwrap_or(0), ..NextHopState::default() };
-                        self.link.command(Command::PutNextHop(hop.into(), state));
                         self.reference.next_hops.insert(hop, cost);
+                        self.put_next_hop(hop);
+                    }
+                }
+            }
+            Happening::Via(which, via) => {
+                let hop = next_hops()[which];
+                self.reference.via.insert(hop, via);
+                self.reference.via.retain(|_, via| !via.is_empty());
+                self.put_next_hop(hop);
+            }
+            Happening::Aggregate(which, how) => {
+                let prefix = aggregates()[which];
+                match how {
+                    Some(summary_only) => {
+                        let aggregate = Aggregate { summary_only, ..Aggregate::default() };
+                        self.link.command(Command::PutAggregate(prefix.into(), aggregate));
+                        self.reference.aggregates.insert(prefix, summary_only);
+                    }
+                    None => {
+                        self.link.command(Command::DeleteAggregate(prefix.into()));
+                        self.reference.aggregates.remove(&prefix);
                     }
                 }
             }
@@ -476,6 +513,27 @@ fn a_neighbour_that_is_back_with_another_identifier_is_judged_by_that() {
         ],
         100_000,
     );
+}
+
+#[test]
+fn an_aggregate_comes_forward_without_a_gap() {
+    use Happening::*;
+    for from in [0, 3] {
+        let spec = Spec { origin: 1, ..Spec::default() };
+        run(
+            vec![
+                Announce(from, 0, spec),
+                Originate(2, Spec::default()),
+                Aggregate(1, Some(true)),
+                Settle,
+                NoMore(2),
+                Settle,
+                Originate(2, Spec::default()),
+                Settle,
+            ],
+            1,
+        );
+    }
 }
 
 /// The usual run is the same each time. Whoever asks for a number of cases gets other ones each time.

@@ -115,9 +115,9 @@ pub(super) struct Seen<'a> {
     pub(super) med: Option<u32>,
     /// The named set.
     pub(super) set: &'a [Range],
-    /// On the way out: our AS number, where it goes in front of the path.
+    /// On the way out: our AS numbers, where they go in front of the path.
     pub(super) out: bool,
-    pub(super) front: Option<u32>,
+    pub(super) front: Vec<u32>,
 }
 
 /// What policies have made of a route.
@@ -150,7 +150,7 @@ pub(super) fn run(chain: &[&'static str], accepts: bool, attrs: &Attrs, seen: &S
         next_hop: NextHop::AsItIs,
         prepended: vec![],
     };
-    made.attrs.path.splice(0..0, seen.front.map(Hop::As));
+    made.attrs.path.splice(0..0, seen.front.iter().copied().map(Hop::As));
     for name in chain {
         match seen.policies[name].run(&mut made, seen) {
             Some(true) => return Some(made),

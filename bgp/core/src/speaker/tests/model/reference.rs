@@ -28,6 +28,8 @@ pub(super) struct Peer {
     pub(super) address: Ipv4Addr,
     pub(super) asn: u32,
     pub(super) id: u32,
+    /// The AS number that it knows us by (RFC 7705).
+    pub(super) local: u32,
     pub(super) up: bool,
     pub(super) import: Chain,
     pub(super) export: Chain,
@@ -68,6 +70,10 @@ pub(super) struct Knobs {
     pub(super) enforce_first_as: bool,
     /// An external neighbour's own AS number gives way to ours.
     pub(super) as_override: bool,
+    /// Where it knows us by another AS number: what it says does not get that in front.
+    pub(super) no_prepend: bool,
+    /// What it is told has that alone in front.
+    pub(super) replace_as: bool,
     /// Private AS numbers are not told to an external neighbour: all of them, and with ours in their place.
     pub(super) remove_private: Option<(bool, bool)>,
 }
@@ -120,6 +126,10 @@ pub(super) struct Reference {
     pub(super) global: [Vec<&'static str>; 2],
     pub(super) set: Vec<Range>,
     pub(super) originations: BTreeMap<Ipv4Net, Attrs>,
+    /// Whether they stand for what is inside them.
+    pub(super) aggregates: BTreeMap<Ipv4Net, bool>,
+    /// What stands in the place of next hops.
+    pub(super) via: BTreeMap<Ipv4Addr, Vec<Ipv4Addr>>,
     /// What is known about next hops: the cost, none where it cannot be reached.
     pub(super) next_hops: BTreeMap<Ipv4Addr, Option<u32>>,
     /// The cluster identifier that somebody chose.
@@ -169,15 +179,15 @@ impl Peer {
             let private = (64_512..=65_534).contains(&asn) || (4_200_000_000..=4_294_967_294).contains(&asn);
             if asn == self.asn {
                 leading = false;
-                return Some(if self.knobs.as_override { OUR_ASN } else { asn });
+                return Some(if self.knobs.as_override { self.local } else { asn });
             }
             leading &= private;
             match self.knobs.remove_private {
-                Some((all, replace)) if private && (all || leading) => replace.then_some(OUR_ASN),
+                Some((all, replace)) if private && (all || leading) => replace.then_some(self.local),
                 _ => Some(asn),
             }
         };
-        let mut out: Vec<Hop> = prepended.iter().chain([&OUR_ASN]).map(|asn| Hop::As(*asn)).collect();
+        let mut out: Vec<Hop> = prepended.iter().chain(&self.front()).map(|asn| Hop::As(*asn)).collect();
         for hop in path {
             match hop {
                 Hop::As(asn) => out.extend(told(*asn).map(Hop::As)),
@@ -188,6 +198,12 @@ impl Peer {
             }
         }
         out
+    }
+
+    /// What stands in front of whatever it is told.
+    fn front(&self) -> Vec<u32> {
+        let behind = self.local != OUR_ASN && !self.knobs.replace_as;
+        [self.local].into_iter().chain(behind.then_some(OUR_ASN)).collect()
     }
 
     fn learned(&self) -> Learned {
@@ -222,7 +238,7 @@ impl Reference {
             med: attrs.med,
             set: &self.set,
             out,
-            front: (out && external).then_some(OUR_ASN),
+            front: if out && external { neighbour.front() } else { vec![] },
         };
         let Chain { policies, accepts } = if out { &neighbour.export } else { &neighbour.import };
         let chain = [&self.global[usize::from(out)][..], policies].concat();
@@ -250,8 +266,8 @@ impl Reference {
         if external && neighbour.knobs.enforce_first_as && attrs.neighbor_as() != Some(neighbour.asn) {
             return Err(Rejected::FirstAs);
         }
-        let times = attrs.asns().into_iter().filter(|asn| *asn == OUR_ASN).count();
-        if times > usize::from(neighbour.knobs.allow_own_as) {
+        let times = |own: u32| attrs.asns().into_iter().filter(|asn| *asn == own).count();
+        if times(OUR_ASN).max(times(neighbour.local)) > usize::from(neighbour.knobs.allow_own_as) {
             return Err(Rejected::AsLoop);
         }
         if attrs.originator == Some(OUR_ID) {
@@ -266,6 +282,9 @@ impl Reference {
         let leaving = external && attrs.communities.contains(&GRACEFUL_SHUTDOWN);
         let made = self.filter(peer, false, neighbour.learned(), prefix, &attrs).ok_or(Rejected::Policy)?;
         let mut attrs = made.attrs;
+        if neighbour.local != OUR_ASN && !neighbour.knobs.no_prepend {
+            attrs.path.insert(made.prepended.len(), Hop::As(neighbour.local));
+        }
         if let NextHop::This(hop) = made.next_hop {
             attrs.next_hop = Some(hop);
         }
@@ -280,16 +299,41 @@ impl Reference {
     /// Every prefix that anybody has said.
     pub(super) fn prefixes(&self) -> BTreeSet<Ipv4Net> {
         let said = self.peers.iter().flat_map(|peer| peer.said.keys());
-        said.chain(self.originations.keys()).copied().collect()
+        said.chain(self.originations.keys()).chain(self.aggregates.keys()).copied().collect()
     }
 
     fn cost(&self, attrs: &Attrs) -> Option<u32> {
         attrs.next_hop.map_or(Some(0), |hop| self.next_hops.get(&hop).copied().unwrap_or(Some(0)))
     }
 
+    /// The aggregate of this prefix, if there is something for it to stand for (RFC 4271 section 9.2.2.2): the worst ORIGIN,
+    /// and a path of its own. Another aggregate adds nothing.
+    fn aggregated(&self, prefix: Ipv4Net) -> Option<Attrs> {
+        self.aggregates.get(&prefix)?;
+        let inside = |of: &&Ipv4Net| prefix != **of && prefix.contains(*of);
+        let prefixes = self.prefixes();
+        let inside: Vec<Attrs> = prefixes
+            .iter()
+            .filter(inside)
+            .filter_map(|prefix| {
+                let (source, best, _) = self.best(*prefix)?;
+                let is_aggregate = source.is_none() && !self.originations.contains_key(prefix);
+                (!is_aggregate).then_some(best)
+            })
+            .collect();
+        let mut attrs = Attrs { origin: inside.iter().map(|attrs| attrs.origin).max()?, ..Attrs::default() };
+        if inside.iter().any(|attrs| !attrs.path.is_empty()) {
+            attrs.unknown.insert(6, (false, vec![]));
+        }
+        let by = [OUR_ASN.to_be_bytes(), OUR_ID.to_be_bytes()].concat();
+        attrs.unknown.insert(7, (false, by));
+        Some(attrs)
+    }
+
     /// The paths that take part in the decision.
     fn candidates(&self, prefix: Ipv4Net) -> Vec<(Source, Attrs)> {
-        let own = self.originations.get(&prefix).map(|attrs| (None, attrs.clone()));
+        let own = self.originations.get(&prefix).cloned().or_else(|| self.aggregated(prefix));
+        let own = own.map(|attrs| (None, attrs));
         let heard = (0..self.peers.len())
             .filter(|peer| self.peers[*peer].said.contains_key(&prefix))
             .filter_map(|peer| Some((Some(peer), self.imported(peer, prefix).ok()?)));
@@ -323,7 +367,8 @@ impl Reference {
             equal.retain(|(source, _)| *source != first[0].0);
             used.extend(first[0].1.next_hop);
         }
-        used
+        let stands_for = |hop: Ipv4Addr| self.via.get(&hop).cloned().unwrap_or(vec![hop]);
+        used.into_iter().flat_map(stands_for).collect()
     }
 
     /// Goes down the rungs until one path is left; which one did that.
@@ -382,6 +427,10 @@ impl Reference {
         let (source, best, _) = self.best(prefix)?;
         let learned = source.map_or(Learned::Local, |from| self.peers[from].learned());
         let external = to.is_external();
+        let stands = |of: &Ipv4Net| *of != prefix && of.contains(&prefix);
+        if self.aggregates.iter().any(|(of, summary)| *summary && stands(of)) {
+            return None;
+        }
         if source == Some(peer) {
             return None;
         }

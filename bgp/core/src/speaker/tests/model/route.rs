@@ -25,7 +25,8 @@ pub(super) struct Attrs {
     pub(super) large: BTreeSet<[u32; 3]>,
     pub(super) originator: Option<u32>,
     pub(super) clusters: Vec<u32>,
-    /// Optional transitive ones that nobody here knows, by code: whether they are marked as partial, and their octets.
+    /// Optional transitive ones that nobody here knows, by code: whether they are marked as partial, and their octets. What
+    /// an aggregate says of itself stands here too.
     pub(super) unknown: BTreeMap<u8, (bool, Vec<u8>)>,
 }
 
@@ -137,6 +138,10 @@ impl Attrs {
             3 => self.next_hop = Some(Ipv4Addr::from(words()[0])),
             4 => self.med = Some(words()[0]),
             5 => self.local_pref = Some(words()[0]),
+            6 => {
+                assert_eq!((flags, value), (0x40, &[][..]));
+                self.unknown.insert(code, (false, vec![]));
+            }
             8 => {
                 self.communities = words().into_iter().collect();
                 assert_eq!(self.communities.len() * 4, value.len(), "a community twice");
