@@ -112,6 +112,8 @@ pub struct Table<K: TableKey> {
     hasher: FixedState,
     log: ChangeLog,
     settings: DecisionSettings,
+    /// Several paths of a destination have been used at once, or may be: what was decided then stands until a review comes by.
+    several: bool,
     /// Destinations with at least one path.
     live: usize,
     /// Numbers that the log gives back; empty between calls, kept for its memory.
@@ -137,6 +139,7 @@ impl<K: TableKey> Table<K> {
             hasher: FixedState::with_seed(seed),
             log: ChangeLog::default(),
             settings: DecisionSettings::RFC4271,
+            several: false,
             live: 0,
             freed: Vec::new(),
             watched: 0,
@@ -227,7 +230,7 @@ impl<K: TableKey> Table<K> {
         if best.path.source.is_local() {
             return NextHopSet::default();
         }
-        if best.path.next == 0 || !self.settings.uses_several() {
+        if best.path.next == 0 || !self.several {
             return attrs.next_hop_set(best.attrs);
         }
         let used = self.paths(id).filter(|path| path.is_used()).filter_map(|path| path.post);

@@ -29,6 +29,7 @@ impl<K: TableKey> Table<K> {
         if !Family::UNICAST.contains(&K::FAMILY) {
             self.settings.multipath = DecisionSettings::RFC4271.multipath;
         }
+        self.several |= self.settings.uses_several();
     }
 
     /// Finds the best path and puts it first. `before` is the best one before what happened, and `disturbed` says that

@@ -90,7 +90,9 @@ impl<K: TableKey> Table<K> {
             let resolved = review.costs_since.is_some() && self.paths(DestId(id)).any(resolved);
             if compare || resolved {
                 let before = self.best_of(id);
-                let disturbed = resolved || self.watched > 0 && self.paths(DestId(id)).any(moved);
+                // What comes behind the best path may come in another order.
+                let reordered = review.decides || self.paths(DestId(id)).any(moved);
+                let disturbed = resolved || self.watched > 0 && reordered;
                 self.decide(id, before, disturbed, cx);
             }
             if review.tells && self.best_of(id).is_some() {

@@ -223,6 +223,24 @@ fn next_hops_beyond_the_bound_are_left_out_whatever_the_order() {
     assert_eq!(hops([2, 1, 0]), hops([0, 1, 2]));
 }
 
+/// Who reads while paths are to be used one at a time, and are not after all, is not left with one of them.
+#[test]
+fn a_set_is_what_was_decided_whatever_is_wanted_now() {
+    let mut w = World::new(2);
+    let (cursor, mut seen) = (w.table.add_cursor(), Seen::new());
+    w.announce(1, 0, 100, 1);
+    w.announce(1, 1, 100, 2);
+    let mut review = Review::default();
+    for multipath in [1, 8] {
+        w.table.set_decision(several(multipath));
+        review.begin_deciding();
+        read(&mut w, cursor, 9, &mut seen);
+    }
+    w.with(|table, cx| assert!(table.review_step(&mut review, 9, cx, |_, _| {})));
+    read(&mut w, cursor, 9, &mut seen);
+    assert_eq!(seen[&prefix(1)].1, NextHopSet::new([next_hop(1), next_hop(2)]));
+}
+
 #[test]
 fn one_path_at_a_time_is_no_set() {
     let mut w = World::new(3);

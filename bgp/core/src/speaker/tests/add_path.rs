@@ -4,6 +4,7 @@ use super::*;
 use crate::command::Chain;
 use crate::policy::{Act, Condition, Flow, PolicyDef, StatementDef};
 use crate::query::PathEntry;
+use crate::rib::DecisionSettings;
 use crate::session::AddPath;
 use bgp_wire::attr::{Builder, Community, Origin};
 use bgp_wire::{EncodeOptions, Ipv4Prefix, PathId, RouteRefresh, UpdateWriter};
@@ -234,6 +235,23 @@ fn the_best_path_is_among_those_sent_though_med_is_no_order() {
     world.command(3, Command::PutPeer(key(4), config));
     world.settle();
     assert_eq!(marks(&mut world), [0]);
+}
+
+/// The best path stays, and which of the others comes next does not.
+#[test]
+fn another_way_to_compare_is_another_order_behind_the_best_path() {
+    let mut world = world(2);
+    for (node, med) in [(0, 0), (1, 20), (2, 10)] {
+        world.originate(node, nth(1), Origination { med: Some(med), ..marked(1) });
+    }
+    world.settle();
+    assert_eq!(as_paths(&mut world, 4, 3, nth(1)), ["65040 65010", "65040 65020"]);
+    for (always_compare_med, second) in [(true, "65040 65030"), (false, "65040 65020")] {
+        let settings = DecisionSettings { always_compare_med, ..DecisionSettings::RFC4271 };
+        world.command(3, Command::PutDecision(settings));
+        world.settle();
+        assert_eq!(as_paths(&mut world, 4, 3, nth(1)), ["65040 65010", second]);
+    }
 }
 
 #[test]
