@@ -39,6 +39,8 @@ pub(super) struct Aggregates {
     due: BTreeSet<IpNet>,
     /// The routes of aggregates that are no more wanted, which are to be withdrawn.
     gone: BTreeSet<IpNet>,
+    /// There may be more of those than have been announced.
+    more_stand: bool,
     /// Those that stand for what is inside them, as far as they have been announced.
     pub(super) summaries: Arc<Summaries>,
 }
@@ -159,12 +161,14 @@ impl<K: ExportKey> FamilyRib<K> {
         if let Some(entry) = aggregates.entries.get_mut(&prefix) {
             let narrows = entry.aggregate.summary_only && !aggregate.summary_only;
             entry.aggregate = aggregate;
+            aggregates.more_stand |= entry.aggregate.summary_only;
             aggregates.due.insert(prefix);
             if narrows {
                 Arc::make_mut(&mut aggregates.summaries).remove(prefix);
             }
             return;
         }
+        aggregates.more_stand |= aggregate.summary_only;
         let entry = Entry { aggregate, by_origin: [0; 3], with_path: 0 };
         aggregates.entries.insert(prefix, entry);
         aggregates.all.insert(prefix);
@@ -284,7 +288,7 @@ impl<K: ExportKey> FamilyRib<K> {
             self.tell_aggregate(prefix, key, own, now, shared);
         }
         // What stands for others has to be out.
-        if self.aggregates.due.is_empty() {
+        if self.aggregates.due.is_empty() && std::mem::take(&mut self.aggregates.more_stand) {
             self.aggregates.stand();
         }
         used
