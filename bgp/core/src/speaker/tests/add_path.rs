@@ -1,7 +1,7 @@
 //! Several paths of a destination on one session (RFC 7911).
 
 use super::*;
-use crate::command::Chain;
+use crate::command::{self, Chain};
 use crate::policy::{Act, Condition, Flow, PolicyDef, StatementDef};
 use crate::query::PathEntry;
 use crate::rib::DecisionSettings;
@@ -559,6 +559,10 @@ enum Happening {
     Policy(u32),
     /// 3 sends a listener so many paths.
     Most(usize, u8),
+    /// 3 compares MED, which is the mark, of all paths.
+    Compare(bool),
+    /// 3 aggregates all there is, or not; and lets that stand for it.
+    Aggregate(Option<bool>),
     Steps(usize),
     Settle,
     Wait(u64),
@@ -576,6 +580,8 @@ fn happening() -> impl Strategy<Value = Happening> {
         1 => (4usize..6).prop_map(Refresh),
         1 => (0u32..5).prop_map(Policy),
         2 => (4usize..6, 1u8..4).prop_map(|(node, most)| Most(node, most)),
+        2 => any::<bool>().prop_map(Compare),
+        2 => prop::option::of(any::<bool>()).prop_map(Aggregate),
         4 => (1usize..20).prop_map(Steps),
         2 => Just(Settle),
         1 => (1u64..30).prop_map(Wait),
@@ -621,6 +627,9 @@ proptest! {
         let mut said = [const { BTreeMap::new() }; 3];
         let mut kept = 4;
         let mut most = [2, 2];
+        let (mut by_mark, mut aggregate) = (false, None);
+        let around: ipnet::IpNet = "10.0.0.0/8".parse().unwrap();
+        let told = |mark: u32| Origination { med: Some(mark), ..marked(mark) };
         world.command(3, Command::PutPolicy("out".into(), keep(kept)));
         for node in [4, 5] {
             listen(&mut world, node, 2);
@@ -628,7 +637,7 @@ proptest! {
         for happening in happenings {
             match happening {
                 Happening::Originate(node, n, mark) => {
-                    world.originate(node, nth(n), marked(mark));
+                    world.originate(node, nth(n), told(mark));
                     said[node].insert(nth(n), mark);
                 }
                 Happening::Withdraw(node, n) => {
@@ -637,7 +646,7 @@ proptest! {
                 }
                 Happening::Many(node, n, mark) => {
                     for n in n * 100 + 50..n * 100 + 350 {
-                        world.originate(node, nth(n), marked((mark + n) % 5));
+                        world.originate(node, nth(n), told((mark + n) % 5));
                         said[node].insert(nth(n), (mark + n) % 5);
                     }
                 }
@@ -651,7 +660,7 @@ proptest! {
                 Happening::Cut(3, _) => {}
                 Happening::Cut(node, on) => world.cut(node, 3, on),
                 Happening::Refresh(node) => {
-                    world.command(3, Command::ClearPeer(key(node), crate::command::Clear::SoftOut));
+                    world.command(3, Command::ClearPeer(key(node), command::Clear::SoftOut));
                 }
                 Happening::Policy(mark) => {
                     kept = mark;
@@ -660,6 +669,21 @@ proptest! {
                 Happening::Most(node, count) => {
                     most[node - 4] = count;
                     listen(&mut world, node, count);
+                }
+                Happening::Compare(always_compare_med) => {
+                    by_mark = always_compare_med;
+                    let settings = DecisionSettings { always_compare_med, ..DecisionSettings::RFC4271 };
+                    world.command(3, Command::PutDecision(settings));
+                }
+                Happening::Aggregate(how) => {
+                    aggregate = how;
+                    world.command(3, match how {
+                        Some(summary_only) => {
+                            let how = command::Aggregate { summary_only, ..command::Aggregate::default() };
+                            Command::PutAggregate(around, how)
+                        }
+                        None => Command::DeleteAggregate(around),
+                    });
                 }
                 Happening::Steps(count) => {
                     for step in 0..count {
@@ -675,21 +699,32 @@ proptest! {
             world.cut(node, 3, false);
         }
         world.pass(Duration::from_secs(200));
-        // All paths are equal up to the identifier of whom they came from, so the order is that of the nodes.
+        // All paths are equal up to the identifier of whom they came from, but for the mark where that is compared, so the
+        // order is that of the nodes.
         let mut open: BTreeMap<Nlri, Vec<(u32, u32)>> = BTreeMap::new();
         for (node, asn) in [(0, 65010), (1, 65020), (2, 65030)] {
             for (prefix, mark) in said[node].iter().filter(|(_, mark)| **mark != kept) {
                 open.entry(*prefix).or_default().push((*mark, asn));
             }
         }
+        if by_mark {
+            open.values_mut().for_each(|paths| paths.sort_by_key(|(mark, _)| *mark));
+        }
+        let aggregate = aggregate.filter(|_| said.iter().any(|said| !said.is_empty()));
+        if aggregate == Some(true) {
+            open.clear();
+        }
         for (listener, most, front) in [(4, most[0], "65040 "), (5, most[1], "")] {
-            let expected: BTreeMap<Nlri, BTreeSet<(u32, String)>> = open
+            let mut expected: BTreeMap<Nlri, BTreeSet<(u32, String)>> = open
                 .iter()
                 .map(|(prefix, paths)| {
                     let best = paths.iter().take(usize::from(most));
                     (*prefix, best.map(|(mark, asn)| (*mark, format!("{front}{asn}"))).collect())
                 })
                 .collect();
+            if aggregate.is_some() {
+                expected.insert(around.into(), [(0, front.trim().to_owned())].into());
+            }
             let heard = agreed(&mut world, listener, 3);
             let heard: BTreeMap<Nlri, BTreeSet<(u32, String)>> = heard
                 .into_iter()
@@ -698,9 +733,10 @@ proptest! {
             prop_assert_eq!(heard, expected, "{} hears up to {}", listener, most);
         }
         // Nothing is held that nobody needs.
+        let own = usize::from(aggregate.is_some());
         let marks: BTreeSet<_> =
             (0..3).flat_map(|node| said[node].values().map(move |mark| (node, *mark))).collect();
-        prop_assert_eq!(world.nodes[3].speaker.sizes().attribute_sets, marks.len() as u64);
-        prop_assert_eq!(world.nodes[4].speaker.sizes().destinations[0], open.len() as u64);
+        prop_assert_eq!(world.nodes[3].speaker.sizes().attribute_sets, (marks.len() + own) as u64);
+        prop_assert_eq!(world.nodes[4].speaker.sizes().destinations[0], (open.len() + own) as u64);
     }
 }

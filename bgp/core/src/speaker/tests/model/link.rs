@@ -15,7 +15,7 @@ use super::route::{Attrs, Update, message};
 use crate::command::Command;
 use crate::outbox::Outbox;
 use crate::peer_key::{ConnId, InstanceName, PeerKey};
-use crate::query::{RouteEntry, RouteQuery, RouteTable};
+use crate::query::{Explanation, RouteEntry, RouteQuery, RouteTable};
 use crate::rib::{RibChange, RibEvent};
 use crate::session::{CloseReason, Direction, Link as Ends};
 use crate::speaker::{Input, Output, Speaker, SpeakerSettings, SubscriberId};
@@ -263,6 +263,11 @@ impl Link {
                 RibEvent::Replayed | RibEvent::Converged(_) => {}
             }
         }
+    }
+
+    /// Why a prefix is as it is.
+    pub(super) fn explain(&mut self, prefix: Ipv4Net) -> Option<Explanation> {
+        self.speaker.explain(self.now, ipnet::IpNet::V4(prefix).into())
     }
 
     /// A table, by prefix.

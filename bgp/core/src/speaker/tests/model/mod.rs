@@ -36,7 +36,7 @@ use self::reference::{Chain, Decision, Knobs, NextHopMode, OUR_ASN, Peer, Refere
 use self::route::{Attrs, Update};
 use crate::command::{self, Aggregate, Clear, Command, Origination, PeerConfig};
 use crate::policy as definition;
-use crate::query::RouteTable;
+use crate::query::{NotTold, RouteTable};
 use crate::rib::{DecisionSettings, NextHopState, PathRejected};
 use crate::session::{GracefulRestart, IdleHold, RemoteAsn};
 
@@ -345,6 +345,8 @@ impl Both {
             Happening::Steps(count) => {
                 for _ in 0..count {
                     self.link.step();
+                    // Whoever asks in between gets an answer, whatever it is.
+                    prefixes().into_iter().for_each(|prefix| drop(self.link.explain(prefix)));
                 }
             }
             Happening::Settle => {
@@ -361,6 +363,7 @@ impl Both {
             self.compare_heard(peer);
         }
         self.compare_best();
+        self.compare_lives();
         for peer in 0..PEERS.len() {
             self.compare_told(peer);
         }
@@ -417,6 +420,28 @@ impl Both {
                 (change.local, if change.local { BTreeSet::new() } else { hops.collect() })
             });
             assert_eq!(stream, used, "the change stream on {prefix}: seen, expected");
+        }
+    }
+
+    /// Why each neighbour hears of a prefix, or does not.
+    fn compare_lives(&mut self) {
+        for prefix in prefixes() {
+            let Some(life) =
+                self.link.explain(prefix).filter(|life| life.nlri == ipnet::IpNet::V4(prefix).into())
+            else {
+                continue;
+            };
+            for (number, peer) in self.reference.peers.iter().enumerate() {
+                if self.link.stalled.contains(&number) {
+                    continue;
+                }
+                let telling = life.told.iter().find(|telling| telling.peer == key(peer)).unwrap();
+                let expected = self.reference.told(number, prefix).filter(|_| peer.up);
+                let seen = telling.told.as_ref().ok().map(|paths| attrs_of(&paths[0]));
+                assert_eq!(seen, expected, "{prefix}, {:?}: what is explained, expected", telling.told);
+                let pending = matches!(telling.told, Err(NotTold::Pending));
+                assert!(!pending, "{prefix} for neighbour {number} at rest");
+            }
         }
     }
 
