@@ -1,6 +1,6 @@
 //! The AS path that an external peer is told, where there is more to it than our AS number in front (RFC 4271 section
 //! 5.1.2): what policy puts before it, the AS that we have moved from (RFC 7705), private numbers (RFC 6996) and the
-//! peer's own.
+//! peer's own. Segments of a confederation, which an internal neighbour may have said, do not leave it (RFC 5065 section 6.1).
 //!
 //! From left to right: what policy prepends, the number that the peer knows us by, the speaker's own behind it where the
 //! peer is to see both, and the path of the route without what is to be removed or replaced in it. What is in front of the
@@ -46,12 +46,21 @@ pub(super) fn front(prepends: &[(Asn, u8)], local: Asn, rules: Option<&PathRules
     prepends.chain([local]).chain(rules.and_then(|rules| rules.behind)).collect()
 }
 
+/// Whether there is something of a confederation in a path.
+pub(super) fn has_confederation(path: &[u8]) -> bool {
+    AsPath::new(path).segments().any(|segment| is_of_confederation(segment.kind))
+}
+
+const fn is_of_confederation(kind: SegmentKind) -> bool {
+    matches!(kind, SegmentKind::ConfedSequence | SegmentKind::ConfedSet)
+}
+
 /// Appends the octets of a path: `front`, then `path` as the rules make it.
 pub(super) fn write(front: &[Asn], path: &[u8], local: Asn, rules: Option<&PathRules>, out: &mut Vec<u8>) {
     let mut writer = Writer { out, open: None };
     writer.segment(SegmentKind::Sequence, front.iter().copied());
     let mut leading = true;
-    for segment in AsPath::new(path).segments() {
+    for segment in AsPath::new(path).segments().filter(|segment| !is_of_confederation(segment.kind)) {
         let told = segment.asns().filter_map(|asn| match rules {
             Some(rules) => told(asn, local, rules, &mut leading),
             None => Some(asn),
@@ -205,6 +214,19 @@ mod tests {
         assert_eq!(written(&[], &path("65020 65020 7 65020"), over), "65010 65010 65010 7 65010");
         let both = PathRules::new(None, Some(RemovePrivateAs { all: true, replace: false }), true, REMOTE);
         assert_eq!(written(&[], &path("64512 65020 7"), both), "65010 65010 7");
+    }
+
+    #[test]
+    fn what_is_of_a_confederation_stays_in_it() {
+        // (65001 65002) [65003] 7 and a set.
+        let octets = [
+            &[3, 2, 0, 0, 0xfd, 0xe9, 0, 0, 0xfd, 0xea, 4, 1, 0, 0, 0xfd, 0xeb][..],
+            &[2, 1, 0, 0, 0, 7, 1, 1, 0, 0, 0, 8],
+        ]
+        .concat();
+        assert!(has_confederation(&octets) && !has_confederation(&octets[16..]));
+        assert_eq!(written(&[], &octets, None), "65010 7 {8}");
+        assert_eq!(written(&[(Asn(1), 1)], &octets, removing(true, false)), "1 65010 7 {8}");
     }
 
     #[test]

@@ -265,7 +265,7 @@ impl Rules {
 
     /// Writes an AS_PATH with our AS number in front (RFC 4271 section 5.1.2 b).
     fn prepend(&self, path: &[u8], prepends: &[(Asn, u8)], out: &mut Vec<u8>) {
-        if self.path.is_some() || !prepends.is_empty() {
+        if self.path.is_some() || !prepends.is_empty() || as_path::has_confederation(path) {
             let front = as_path::front(prepends, self.local_asn, self.path.as_ref());
             let mut value = Vec::new();
             as_path::write(&front, path, self.local_asn, self.path.as_ref(), &mut value);

@@ -74,6 +74,18 @@ fn to_an_external_peer() {
     }
 }
 
+/// RFC 5065: an internal neighbour may be in a confederation, those outside must not hear of that; they would withdraw.
+#[test]
+fn a_confederation_is_not_shown_to_those_outside() {
+    let path = [3, 1, 0, 0, 0xfd, 0xe9, 2, 1, 0, 0, 0, 7];
+    let set = [&[0x40, code::ORIGIN, 1, 0, 0x40, code::AS_PATH, path.len() as u8][..], &path].concat();
+    let shown = |external| {
+        let out = written(&rules(external), &set, Learned::Internal, false);
+        Canonical(&out).as_path().to_string()
+    };
+    assert_eq!((shown(EXTERNAL), shown(!EXTERNAL)), ("65010 7".into(), "(65001) 7".into()));
+}
+
 #[test]
 fn to_an_internal_peer() {
     let out = written(&rules(!EXTERNAL), &full(), Learned::External, false);
