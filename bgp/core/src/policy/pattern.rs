@@ -229,6 +229,11 @@ impl FromStr for AsPathPattern {
     type Err = AsPathPatternError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.is_empty() {
+            // Others take it for the empty path.
+            let why = "it would match every path; the empty one is ^$".to_owned();
+            return Err(AsPathPatternError::Syntax { text: text.to_owned(), why });
+        }
         let mut expression = String::new();
         let mut escaped = false;
         let mut class = 0;
@@ -388,6 +393,11 @@ mod tests {
     fn what_does_not_compile_or_would_blow_up_is_refused_with_the_reason() {
         let error = "_65010(".parse::<AsPathPattern>().unwrap_err();
         assert_eq!(error.to_string(), "not a pattern of AS paths: \"_65010(\": unclosed group");
+        let error = "".parse::<AsPathPattern>().unwrap_err();
+        assert!(
+            error.to_string().ends_with("\"\": it would match every path; the empty one is ^$"),
+            "{error}"
+        );
         let large = "((([0-9]{100}){100}){100})";
         assert_eq!(large.parse::<AsPathPattern>(), Err(AsPathPatternError::TooLarge(large.to_owned())));
         // Where others go on for ever this is over at once.
