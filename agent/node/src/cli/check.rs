@@ -116,7 +116,9 @@ struct Tried {
 fn try_routes(arguments: &Arguments, checked: &Checked) -> Result<Tried, String> {
     let named = arguments.verbose || matches!(arguments.output, Format::Json);
     let mut tried = Tried::default();
-    for mut run in checked.dry_runs(named) {
+    let runs = checked.dry_runs(named);
+    let nothing_to_try = runs.is_empty();
+    for mut run in runs {
         let (name, recording) = match &arguments.routes {
             Some(path) => (path.display().to_string(), Recording::open(path)),
             None => {
@@ -141,8 +143,15 @@ fn try_routes(arguments: &Arguments, checked: &Checked) -> Result<Tried, String>
         tried.changes =
             Some(live::changes(&arguments.socket, checked, named).map_err(|error| error.to_string())?);
     }
-    if tried.outcomes.is_empty() {
+    if nothing_to_try {
         tried.said.push("there is no BGPFilter with a rule and no policy to try".into());
+    } else if tried.outcomes.iter().all(|outcome| outcome.paths == 0) {
+        let said = if arguments.live {
+            "the neighbors of the running process have sent no route to try them on"
+        } else {
+            "there is no route to try them on; of a recording the table counts, not the messages"
+        };
+        tried.said.push(said.into());
     }
     Ok(tried)
 }

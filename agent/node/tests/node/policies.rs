@@ -120,6 +120,12 @@ async fn of_a_speaker_alone_and_on_a_recorded_table() {
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("record 2 at octet") && said.contains("the file ends inside it"), "{said}");
+    // One that has no routes is no want of policies.
+    std::fs::write(&table, "").unwrap();
+    let output = run(&words).await;
+    assert_eq!(output.status.code(), Some(0));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("there is no route to try them on"), "{said}");
     std::fs::remove_file(&table).unwrap();
     assert_eq!(run(&words).await.status.code(), Some(2));
 }
