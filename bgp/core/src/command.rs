@@ -60,7 +60,8 @@ pub enum Command {
     /// A policy shall not exist. Refused while a peer, another policy or the speaker itself names it.
     DeletePolicy(PolicyName),
     /// These policies shall run before those of each neighbour, in this order, whatever the neighbour's are. A path that one
-    /// of them accepts or rejects never sees the neighbour's own. Own routes on their way in meet no policy.
+    /// of them accepts or rejects never sees the neighbour's own. Own routes on their way in meet no policy. A neighbour
+    /// whose chain is [`Chain::REJECT`] stays closed: they do not run for it.
     PutGlobalPolicies(Direction, Vec<PolicyName>),
     /// What is known about reaching a next hop.
     PutNextHop(IpAddr, NextHopState),
@@ -397,7 +398,7 @@ impl PeerRange {
 }
 
 /// The policies of one direction, which must exist. They run in this order, behind those of the speaker
-/// ([`Command::PutGlobalPolicies`]), and the first decision counts.
+/// ([`Command::PutGlobalPolicies`]), and the first decision counts; but a chain that is nothing but a `reject` is absolute.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Chain {
     /// The policies.
@@ -409,7 +410,8 @@ pub struct Chain {
 impl Chain {
     /// Everything passes unchanged, unless a policy of the speaker says otherwise.
     pub const ACCEPT: Self = Self { policies: Vec::new(), default: Otherwise::Accept };
-    /// Nothing passes, unless a policy of the speaker says otherwise.
+    /// Nothing passes, whatever a policy of the speaker says. This is what RFC 8212 asks for external neighbours without a
+    /// policy.
     pub const REJECT: Self = Self { policies: Vec::new(), default: Otherwise::Reject };
 
     /// These policies.
@@ -422,6 +424,12 @@ impl Chain {
     #[must_use]
     pub fn named(policy: impl Into<PolicyName>) -> Self {
         Self::new([policy], Otherwise::Reject)
+    }
+
+    /// Whether nothing passes, whatever policies the speaker has.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        *self == Self::REJECT
     }
 
     /// Whether this policy is one of them.

@@ -118,7 +118,8 @@ const EXAMPLE: &str = r#"The file, with everything that this release knows:
         - { set: { med: { add: 5 }, prepend: [65000, 65001] }, then: accept }
       default: reject                 # or accept, next: to the next policy, or back to who called
     OTHER: { statements: [], default: next }
-  import: OTHER                       # before each neighbor's policies; or a list
+  import: OTHER                       # before each neighbor's policies; or a list, but a neighbor's
+                                      # plain reject stands, also that of require-policy
   export: [OTHER]
 
 A mistake in a neighbor stops that neighbor only, or leaves it with its old settings when the file

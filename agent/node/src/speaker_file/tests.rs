@@ -246,6 +246,9 @@ fn without_a_policy_external_neighbours_exchange_nothing_unless_told_so() {
     assert_eq!(policies(&parse(neighbors)), [reject.clone(), reject, accept.clone(), accept.clone()]);
     let open = parse(&format!("require-policy: false\n{neighbors}"));
     assert_eq!(policies(&open), vec![accept; 4]);
+    // Policies of the speaker are none of its own: it stays closed.
+    let global = "policies: { open: { default: accept } }\nimport: open\nexport: open\n";
+    assert!(policies(&parse(&format!("{global}{neighbors}")))[..2].iter().all(Chain::is_closed));
     // Which is said, as nobody would look for it.
     let file = parse(neighbors);
     assert_eq!(file.doubtful.len(), 1);

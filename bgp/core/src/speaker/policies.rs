@@ -7,8 +7,7 @@ use std::sync::{Arc, Weak};
 use crate::command::{Chain, Refusal};
 use crate::egress::Filter;
 use crate::policy::{
-    Changed, Direction, Interfaces, Library, Otherwise, Pipeline, PolicyDef, PolicyName, SetDef, SetKind,
-    SetName,
+    Changed, Direction, Interfaces, Library, Pipeline, PolicyDef, PolicyName, SetDef, SetKind, SetName,
 };
 
 /// Sets and policies of one speaker.
@@ -42,16 +41,19 @@ impl Policies {
     }
 
     /// The filter that a chain is. No peer is configured with a policy that does not exist; if one was, nothing would pass.
+    ///
+    /// Where a neighbour's own chain is a plain `reject`, no policy of the speaker is asked: that is what an operator, or
+    /// RFC 8212, has closed, and an `accept` meant for all must not open it.
     pub(super) fn filter(&mut self, direction: Direction, chain: &Chain) -> Filter {
+        if chain.is_closed() {
+            return Filter::Reject;
+        }
         let global = match direction {
             Direction::Import => &self.import,
             Direction::Export => &self.export,
         };
         if global.is_empty() && chain.policies.is_empty() {
-            return match chain.default {
-                Otherwise::Accept => Filter::Accept,
-                Otherwise::Reject => Filter::Reject,
-            };
+            return Filter::Accept;
         }
         let Ok(programs) = self.library.programs(global.iter().chain(&chain.policies)) else {
             return Filter::Reject;
@@ -103,6 +105,9 @@ impl Policies {
 
     /// Whether a chain's verdict on export depends on the neighbour.
     pub(super) fn asks_who(&self, chain: &Chain) -> bool {
+        if chain.is_closed() {
+            return false;
+        }
         let depends =
             |name| self.library.policy(name).is_some_and(|(_, program)| program.depends_on_neighbor());
         self.export.iter().chain(&chain.policies).any(depends)

@@ -80,6 +80,40 @@ fn policies_of_the_speaker_run_before_those_of_its_neighbours() {
     agree(&mut world, 1, &[2, 3]);
 }
 
+/// RFC 8212: what is closed for one neighbour is not opened by what is meant for all of them.
+#[test]
+fn a_neighbours_plain_reject_stands_whatever_the_speakers_policies_accept() {
+    let mut world = world();
+    let all = [nth(1), nth(2), nth(3), nth(4)];
+    put(&mut world, 1, "open", policy(vec![], Undecided::Accept));
+    put(&mut world, 1, "late", policy(vec![], Undecided::Next));
+    let everyone = |world: &mut World, direction, names: &[&str]| {
+        let names = names.iter().map(|name| (*name).into()).collect();
+        world.command(1, Command::PutGlobalPolicies(direction, names));
+        world.settle();
+    };
+    // Export: before the speaker has policies, while it has, and for a neighbour that is closed while it has.
+    chain(&mut world, 1, 2, Chain::ACCEPT, Chain::REJECT);
+    everyone(&mut world, Direction::Export, &["open"]);
+    assert_eq!((have(&mut world, 2), have(&mut world, 3)), (vec![], all.to_vec()));
+    chain(&mut world, 1, 3, Chain::ACCEPT, Chain::REJECT);
+    assert_eq!(have(&mut world, 3), []);
+    // One with policies of its own, even ones that decide nothing, is not closed.
+    chain(&mut world, 1, 3, Chain::ACCEPT, Chain::named("late"));
+    assert_eq!((have(&mut world, 2), have(&mut world, 3)), (vec![], all.to_vec()));
+    agree(&mut world, 1, &[2, 3]);
+    // Import.
+    everyone(&mut world, Direction::Import, &["open"]);
+    assert_eq!(have(&mut world, 1), all);
+    chain(&mut world, 1, 0, Chain::REJECT, Chain::ACCEPT);
+    assert_eq!((have(&mut world, 1), have(&mut world, 3)), (vec![], vec![]));
+    everyone(&mut world, Direction::Import, &["late", "open"]);
+    assert_eq!(have(&mut world, 1), []);
+    chain(&mut world, 1, 0, Chain::named("late"), Chain::ACCEPT);
+    assert_eq!((have(&mut world, 1), have(&mut world, 3)), (all.to_vec(), all.to_vec()));
+    agree(&mut world, 1, &[0, 2, 3]);
+}
+
 #[test]
 fn a_change_of_what_is_called_reaches_those_who_call() {
     let mut world = world();
