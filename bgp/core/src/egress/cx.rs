@@ -352,6 +352,7 @@ pub(crate) fn write_section(
         next_hop: Some(next_hop),
         reflected: form.reflected,
         prepends: edits.filter(|_| external).map_or(&[], |edits| &edits.prepend),
+        added: edits.map_or(&[], |edits| &edits.ext_communities.added),
     };
     let Section { bytes, four_octet } = section;
     bytes.clear();

@@ -7,12 +7,17 @@
 //! What an internal peer is told of another's route is that route: its next hop, AS path, LOCAL_PREF and MED stay (RFC
 //! 4456 section 10), unless the peer's configuration or policy says otherwise.
 //!
+//! Non-transitive extended communities end at the border of the AS (RFC 4360 section 6), such as the bandwidth of a link
+//! inside. As with a MED, this is about those that a route had when it was selected, wherever it got them, import policy
+//! too: what an own route says, and what export policy adds for a neighbour, is meant for that neighbour, one AS away.
+//! What external neighbours send of the kind is kept, as RFC 4360 says nothing else: bandwidths of theirs are weights here.
+//!
 //! *Never:* looks at a prefix; that is policy's part.
 
 use std::net::Ipv4Addr;
 use std::num::NonZeroU8;
 
-use bgp_wire::attr::{AttrFacts, AttrIter, Community, FactFlags, code};
+use bgp_wire::attr::{AttrFacts, AttrIter, Community, ExtCommunity, FactFlags, code};
 use bgp_wire::{Asn, EncodeOptions, Family, FamilySet, NextHop, Role, RouterId};
 use smallvec::SmallVec;
 
@@ -105,6 +110,8 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) reflected: Option<RouterId>,
     /// What policy puts before our AS number, in the order of its acts; for external peers only.
     pub(crate) prepends: &'a [(Asn, u8)],
+    /// Extended communities that policy has added.
+    pub(crate) added: &'a [ExtCommunity],
 }
 
 impl Rules {
@@ -252,6 +259,9 @@ impl Rules {
                     missing.local_pref = false;
                     out.extend_from_slice(attr.raw);
                 }
+                code::EXT_COMMUNITIES if self.external && route.learned != Learned::Local => {
+                    leaving(attr.raw, attr.value, route.added, out);
+                }
                 // RFC 9234 section 5: once it has been set it stays as it is.
                 code::ONLY_TO_CUSTOMER => {
                     missing.only_to_customer = false;
@@ -299,6 +309,25 @@ fn header(flags: u8, code: u8, len: usize, out: &mut Vec<u8>) {
         Err(_) => {
             let [high, low] = (len as u16).to_be_bytes();
             out.extend_from_slice(&[flags | EXTENDED, code, high, low]);
+        }
+    }
+}
+
+/// Writes what of EXTENDED COMMUNITIES leaves the AS, nothing where that is none: transitive ones, and those just `added`.
+fn leaving(raw: &[u8], value: &[u8], added: &[ExtCommunity], out: &mut Vec<u8>) {
+    let list = value.as_chunks::<8>().0;
+    let leaves = |octets: &&[u8; 8]| {
+        let community = ExtCommunity::from(**octets);
+        community.is_transitive() || added.contains(&community)
+    };
+    match list.iter().filter(leaves).count() {
+        all if all == list.len() => out.extend_from_slice(raw),
+        0 => {}
+        count => {
+            // The flags stay, but for that of a long length, which `header` decides.
+            let flags = raw.first().map_or(0xc0, |flags| flags & 0xe0);
+            header(flags, code::EXT_COMMUNITIES, 8 * count, out);
+            out.extend(list.iter().filter(leaves).flatten());
         }
     }
 }

@@ -90,7 +90,7 @@ pub struct ListEdit<T, const N: usize> {
     pub(crate) all_go: bool,
     /// What any of these holds goes.
     pub(crate) removed: SmallVec<[Arc<NumberSet>; 1]>,
-    /// What comes. None of it twice, or among what stays.
+    /// What comes. None of it twice; nor among what stays, but for non-transitive extended communities on export.
     pub(crate) added: SmallVec<[T; N]>,
 }
 
@@ -183,6 +183,10 @@ impl Edits {
             Change::Prepend(asn, times) => self.prepend.push((*asn, *times)),
             Change::Add(community) => self.communities.add(*community, view.communities()),
             Change::AddLarge(community) => self.large_communities.add(*community, view.large_communities()),
+            // What of these is there already does not leave the AS, and what export adds does: so it is added all the same.
+            Change::AddExt(community) if direction == Direction::Export && !community.is_transitive() => {
+                self.ext_communities.add(*community, std::iter::empty());
+            }
             Change::AddExt(community) => self.ext_communities.add(*community, view.ext_communities()),
             Change::Remove(set) => self.communities.remove(set, view.communities()),
             Change::RemoveLarge(set) => self.large_communities.remove(set, view.large_communities()),

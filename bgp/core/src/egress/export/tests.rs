@@ -43,7 +43,7 @@ fn codes(octets: &[u8]) -> Vec<u8> {
 fn written(rules: &Rules, canonical: &[u8], learned: Learned, policy_med: bool) -> Vec<u8> {
     let mut out = Vec::new();
     let next_hop = rules.next_hop(learned, None, Some(NextHop::V4(Ipv4Addr::new(198, 51, 100, 7))));
-    let route = Outgoing { learned, policy_med, next_hop, reflected: None, prepends: &[] };
+    let route = Outgoing { learned, policy_med, next_hop, reflected: None, prepends: &[], added: &[] };
     rules.write(canonical, route, &mut out);
     assert!(codes(&out).is_sorted(), "codes ascend");
     out
@@ -84,6 +84,38 @@ fn a_confederation_is_not_shown_to_those_outside() {
         Canonical(&out).as_path().to_string()
     };
     assert_eq!((shown(EXTERNAL), shown(!EXTERNAL)), ("65010 7".into(), "(65001) 7".into()));
+}
+
+/// RFC 4360 section 6.
+#[test]
+fn non_transitive_extended_communities_end_at_the_border() {
+    let target: ExtCommunity = "rt:65020:1".parse().unwrap();
+    let (inside, wanted) =
+        (ExtCommunity::of_link_bandwidth(65010, 1e6), ExtCommunity::of_link_bandwidth(65010, 2e6));
+    let told = |external, learned, communities: &[ExtCommunity], added: &[ExtCommunity]| {
+        let set = Builder::new(Code::Igp).add_ext_communities(communities.iter().copied()).build();
+        let mut out = Vec::new();
+        let route =
+            Outgoing { learned, policy_med: false, next_hop: None, reflected: None, prepends: &[], added };
+        rules(external).write(&set, route, &mut out);
+        let attr = AttrIter::new(&out).find(|attr| attr.code == code::EXT_COMMUNITIES);
+        assert!(attr.is_none_or(|attr| attr.raw[0] & 0xe0 == 0xc0 && !attr.value.is_empty()));
+        attr.map(|_| Canonical(&out).ext_communities().collect::<Vec<_>>())
+    };
+    let (far, near) = (Learned::External, Learned::Internal);
+    for learned in [far, near] {
+        assert_eq!(told(EXTERNAL, learned, &[inside, target, wanted], &[]), Some(vec![target]));
+        assert_eq!(told(EXTERNAL, learned, &[inside, wanted], &[]), None, "the attribute goes with the last");
+        assert_eq!(told(EXTERNAL, learned, &[target], &[]), Some(vec![target]));
+        assert_eq!(told(!EXTERNAL, learned, &[inside, target], &[]), Some(vec![inside, target]));
+        // What export policy has added is for this neighbour.
+        assert_eq!(told(EXTERNAL, learned, &[inside, target, wanted], &[wanted]), Some(vec![target, wanted]));
+    }
+    assert_eq!(told(EXTERNAL, Learned::Local, &[inside], &[]), Some(vec![inside]), "an own route says it");
+    // A list that was long, and no more is.
+    let mut long: Vec<_> = (0..40).map(|n| ExtCommunity::of_link_bandwidth(n, 1e6)).collect();
+    long.push(target);
+    assert_eq!(told(EXTERNAL, far, &long, &[]), Some(vec![target]));
 }
 
 #[test]
@@ -208,7 +240,7 @@ fn what_is_reflected() {
         let reflected = reflector.reflected(learned, &Canonical(canonical).facts(), sender);
         let next_hop = reflector.next_hop(learned, None, Some(next_hop));
         let mut out = Vec::new();
-        let route = Outgoing { learned, policy_med: false, next_hop, reflected, prepends: &[] };
+        let route = Outgoing { learned, policy_med: false, next_hop, reflected, prepends: &[], added: &[] };
         reflector.write(canonical, route, &mut out);
         assert!(codes(&out).is_sorted(), "codes ascend");
         out
@@ -279,7 +311,8 @@ fn an_ipv6_next_hop_of_an_ipv4_prefix_only_where_it_was_agreed() {
     );
     let mut out = Vec::new();
     let learned = Learned::External;
-    let route = Outgoing { learned, policy_med: false, next_hop: theirs, reflected: None, prepends: &[] };
+    let route =
+        Outgoing { learned, policy_med: false, next_hop: theirs, reflected: None, prepends: &[], added: &[] };
     extended.write(&full(), route, &mut out);
     assert!(!codes(&out).contains(&code::NEXT_HOP), "it stands in MP_REACH_NLRI");
 }

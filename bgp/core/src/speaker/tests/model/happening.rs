@@ -1,6 +1,6 @@
 //! What can happen, made from small numbers so that it can be made smaller still.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 use ipnet::Ipv4Net;
@@ -32,6 +32,8 @@ pub(super) const COMMUNITIES: [u32; 7] =
     [0xfde8_0001, 0xfde8_0002, NO_EXPORT, NO_ADVERTISE, NO_EXPORT_SUBCONFED, GRACEFUL_SHUTDOWN, LLGR_STALE];
 
 pub(super) const LARGE: [u32; 3] = [65_000, 1, 2];
+/// A route target, and what does not leave an AS.
+const EXTENDED: [u64; 2] = [0x0002_fde8_0000_0001, 0x4300_0000_0000_0001];
 
 pub(super) fn prefixes() -> Vec<Ipv4Net> {
     ["10.0.0.0/24", "10.0.1.0/24", "10.0.0.0/16", "10.1.0.0/16", "0.0.0.0/0", "203.0.113.7/32"]
@@ -110,6 +112,11 @@ impl Spec {
                 .into_iter()
                 .filter_map(|n| chosen(n.wrapping_sub(1)))
                 .collect(),
+            extended: match self.extra {
+                5 => EXTENDED[1..2].iter().copied().collect(),
+                6 => EXTENDED.into(),
+                _ => BTreeSet::new(),
+            },
             large: (self.extra == 1).then_some(LARGE).into_iter().collect(),
             originator: reflected.then_some(match self.reflected {
                 1 => 0x0a00_0001,
@@ -157,7 +164,7 @@ pub(super) fn spec() -> impl Strategy<Value = Spec> {
         few(3),
         prop_oneof![3 => Just(0u8), 2 => 0u8..8, 1 => 0u8..64],
         few(4),
-        few(5),
+        few(7),
     )
         .prop_map(|(origin, path, next_hop, med, local_pref, communities, reflected, extra)| Spec {
             origin,
@@ -284,6 +291,8 @@ pub(super) fn act() -> impl Strategy<Value = Act> {
         prop_oneof![Just(vec![]), communities()].prop_map(Act::TheseCommunities),
         Just(Act::Large(LARGE)),
         prop_oneof![Just(vec![]), Just(vec![[1, 2, 3]])].prop_map(Act::TheseLarge),
+        (0..EXTENDED.len()).prop_map(|n| Act::Extended(EXTENDED[n])),
+        prop_oneof![Just(vec![]), Just(EXTENDED.to_vec())].prop_map(Act::TheseExtended),
     ]
 }
 

@@ -22,6 +22,7 @@ use std::net::Ipv4Addr;
 use std::num::NonZeroU8;
 use std::time::Duration;
 
+use bgp_wire::attr::ExtCommunity;
 use bgp_wire::{Asn, RouterId};
 use ipnet::Ipv4Net;
 use proptest::prelude::*;
@@ -247,6 +248,7 @@ impl Both {
                     local_pref: attrs.local_pref,
                     communities: attrs.communities.iter().copied().collect(),
                     large_communities: attrs.large.iter().map(|[a, b, c]| (*a, *b, *c)).collect(),
+                    ext_communities: attrs.extended.iter().map(|one| ExtCommunity(*one)).collect(),
                     ..Origination::default()
                 };
                 self.link.command(Command::PutOrigination(ipnet::IpNet::V4(prefix).into(), origination));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 use bgp_wire::Asn;
-use bgp_wire::attr::{Community, LargeCommunity, Origin};
+use bgp_wire::attr::{Community, ExtCommunity, LargeCommunity, Origin};
 use ipnet::Ipv4Net;
 
 use super::route::{Attrs, Hop};
@@ -75,6 +75,8 @@ pub(super) enum Act {
     TheseCommunities(Vec<u32>),
     Large([u32; 3]),
     TheseLarge(Vec<[u32; 3]>),
+    Extended(u64),
+    TheseExtended(Vec<u64>),
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -132,6 +134,8 @@ pub(super) struct Made {
     pub(super) next_hop: NextHop,
     /// What was put in front of the path, leftmost first.
     pub(super) prepended: Vec<u32>,
+    /// Extended communities that policies added.
+    pub(super) own_extended: BTreeSet<u64>,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -149,6 +153,7 @@ pub(super) fn run(chain: &[&'static str], accepts: bool, attrs: &Attrs, seen: &S
         added: Some(0),
         next_hop: NextHop::AsItIs,
         prepended: vec![],
+        own_extended: BTreeSet::new(),
     };
     made.attrs.path.splice(0..0, seen.front.iter().copied().map(Hop::As));
     for name in chain {
@@ -361,6 +366,14 @@ impl Act {
             Self::Large(community) => {
                 attrs.large.insert(*community);
             }
+            Self::Extended(community) => {
+                attrs.extended.insert(*community);
+                made.own_extended.insert(*community);
+            }
+            Self::TheseExtended(these) => {
+                attrs.extended = these.iter().copied().collect();
+                made.own_extended = attrs.extended.clone();
+            }
             Self::TheseLarge(these) => attrs.large = these.iter().copied().collect::<BTreeSet<_>>(),
         }
     }
@@ -383,6 +396,10 @@ impl Act {
                 Act::ReplaceCommunities(these.iter().map(|one| Community(*one)).collect())
             }
             Self::Large(community) => Act::AddLargeCommunity(large(community)),
+            Self::Extended(community) => Act::AddExtCommunity(ExtCommunity(*community)),
+            Self::TheseExtended(these) => {
+                Act::ReplaceExtCommunities(these.iter().map(|one| ExtCommunity(*one)).collect())
+            }
             Self::TheseLarge(these) => Act::ReplaceLargeCommunities(these.iter().map(large).collect()),
         }
     }

@@ -241,6 +241,10 @@ impl Reference {
             front: if out && external { neighbour.front() } else { vec![] },
         };
         let Chain { policies, accepts } = if out { &neighbour.export } else { &neighbour.import };
+        // A neighbour that is closed is not opened by what is meant for all (RFC 8212).
+        if policies.is_empty() && !accepts {
+            return None;
+        }
         let chain = [&self.global[usize::from(out)][..], policies].concat();
         policy::run(&chain, *accepts, attrs, &seen)
     }
@@ -475,8 +479,10 @@ impl Reference {
             attrs.path = to.path(&made.prepended, &best.path);
             (attrs.local_pref, attrs.originator) = (None, None);
             attrs.clusters.clear();
-            if learned != Learned::Local && !made.own_med {
-                attrs.med = None;
+            if learned != Learned::Local {
+                attrs.med = attrs.med.filter(|_| made.own_med);
+                // RFC 4360 section 6: what is not transitive ends here, unless we add it for this neighbour.
+                attrs.extended.retain(|one| one >> 62 & 1 == 0 || made.own_extended.contains(one));
             }
         } else {
             attrs.local_pref = Some(attrs.local_pref.unwrap_or(100));

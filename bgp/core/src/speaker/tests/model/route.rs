@@ -23,6 +23,8 @@ pub(super) struct Attrs {
     pub(super) local_pref: Option<u32>,
     pub(super) communities: BTreeSet<u32>,
     pub(super) large: BTreeSet<[u32; 3]>,
+    /// Extended communities.
+    pub(super) extended: BTreeSet<u64>,
     pub(super) originator: Option<u32>,
     pub(super) clusters: Vec<u32>,
     /// Optional transitive ones that nobody here knows, by code: whether they are marked as partial, and their octets. What
@@ -84,6 +86,10 @@ impl Attrs {
         }
         if !self.clusters.is_empty() {
             attr(0x80, 10, &words(&self.clusters));
+        }
+        if !self.extended.is_empty() {
+            let octets: Vec<_> = self.extended.iter().flat_map(|one| one.to_be_bytes()).collect();
+            attr(0xc0, 16, &octets);
         }
         if !self.large.is_empty() {
             attr(0xc0, 32, &words(&self.large.iter().flatten().copied().collect::<Vec<_>>()));
@@ -148,6 +154,11 @@ impl Attrs {
             }
             9 => self.originator = Some(words()[0]),
             10 => self.clusters = words(),
+            16 => {
+                let numbers = value.chunks(8).map(|octets| u64::from_be_bytes(octets.try_into().unwrap()));
+                self.extended = numbers.collect();
+                assert!(!value.is_empty() && self.extended.len() * 8 == value.len(), "none, or one twice");
+            }
             32 => {
                 self.large = words().chunks(3).map(|three| three.try_into().unwrap()).collect();
                 assert_eq!(self.large.len() * 12, value.len(), "a large community twice");
