@@ -486,12 +486,10 @@ impl Verdicts {
         let flags = set.facts().flags;
         let last_resort =
             arrival.graceful_shutdown || arrival.external && flags.has(FactFlags::GRACEFUL_SHUTDOWN);
-        let marks = [
-            (arrival.graceful_shutdown, Community::GRACEFUL_SHUTDOWN, FactFlags::GRACEFUL_SHUTDOWN),
-            (long_lived, Community::LLGR_STALE, FactFlags::LLGR_STALE),
-        ];
-        let marks = marks.into_iter().filter(|(wanted, _, fact)| *wanted && !flags.has(*fact));
-        let marks: SmallVec<_> = marks.map(|(_, community, _)| community).collect();
+        let marks =
+            [(arrival.graceful_shutdown, Community::GRACEFUL_SHUTDOWN), (long_lived, Community::LLGR_STALE)];
+        let marks = marks.into_iter().filter(|(wanted, _)| *wanted);
+        let marks: SmallVec<_> = marks.map(|(_, community)| community).collect();
         let ingress =
             arrival.role.filter(|_| role::concerns(family)).map_or(Ingress::Pass, |(role, remote)| {
                 role::ingress(role, remote, Canonical(set.canonical()).only_to_customer())
@@ -602,7 +600,8 @@ impl Verdicts {
             edits.local_pref = Some(0);
         }
         for mark in &self.marks {
-            edits.communities.add(*mark, std::iter::empty());
+            // One that the path came with may have been removed by policy.
+            edits.communities.add(*mark, Canonical(set.canonical()).communities());
         }
         edits.only_to_customer = self.only_to_customer;
         if let Some(asn) = self.moved_from {

@@ -542,6 +542,25 @@ fn a_neighbour_that_is_back_with_another_identifier_is_judged_by_that() {
     );
 }
 
+/// What a neighbour about to be left says is marked as such (RFC 8326), even if policy takes away the mark it came with.
+#[test]
+fn a_mark_of_ours_stands_whatever_policy_removes() {
+    use Happening::*;
+    let nothing = vec![(vec![], vec![policy::Act::TheseCommunities(vec![])], policy::Flow::Next)];
+    let marked = happening::COMMUNITIES.iter().position(|one| *one == reference::GRACEFUL_SHUTDOWN);
+    let communities = marked.unwrap() as u8 + 1;
+    run(
+        vec![
+            Policy(2, policy::Policy { statements: nothing, default: policy::Default::Next }),
+            Global(false, vec![2]),
+            Announce(5, 0, Spec { communities, ..Spec::default() }),
+            Leave(5, true),
+            Settle,
+        ],
+        100_000,
+    );
+}
+
 #[test]
 fn an_aggregate_comes_forward_without_a_gap() {
     use Happening::*;
