@@ -214,10 +214,14 @@ impl Daemon {
             Kind::Bird => Running::Bird(Bird::start(host, &config)),
             Kind::Frr => Running::Frr(Frr::start(host, &config)),
             Kind::Gobgp => {
+                // One that restarts sends its End-of-RIB once its neighbours have sent theirs, be its own routes there
+                // by then or not; so they have to be there before it reaches a neighbour.
+                host.link(!again);
                 let gobgp = if again { Gobgp::recover(host, &config) } else { Gobgp::start(host, &config) };
                 if settings.originates {
                     gobgp::originate(&gobgp);
                 }
+                host.link(true);
                 Running::Gobgp(gobgp)
             }
             Kind::Openbgpd => Running::Openbgpd(Openbgpd::start(host, &config)),
