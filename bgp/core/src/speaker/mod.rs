@@ -18,7 +18,7 @@
 //! | `restart.rs` | graceful restart, both roles |
 //! | `limits.rs` | prefix limits, and the end of repetitions without one |
 //! | `reflection.rs` | route reflection: clients and cluster |
-//! | `family.rs` | one family: table, own routes, update groups |
+//! | `family.rs`, `family/` | one family: table, own routes, update groups |
 //! | `aggregates.rs` | own routes that are there while something inside them is |
 //! | `ribs.rs` | all families, each with its own type of key |
 //! | `policies.rs` | sets and policies |
