@@ -16,6 +16,8 @@ pub struct SimOptions {
     /// The interfaces that exist from the start, from sw_if_index 1 upward: they stand for the uplinks that whoever
     /// started VPP gave it. They are administratively up.
     pub interfaces: Vec<InterfaceSpec>,
+    /// How many worker threads there are besides the main one.
+    pub workers: usize,
     /// Names of messages (without CRC) to leave out of the message table, as if a plugin were not loaded.
     pub hide: Vec<String>,
     /// Whether 16 unclean disconnects after a full socket stop the process, as they stop a real VPP.
@@ -33,6 +35,7 @@ impl SimOptions {
             socket: socket.into(),
             control: None,
             interfaces: Vec::new(),
+            workers: 0,
             hide: Vec::new(),
             leaks: true,
             respawn: false,

@@ -31,6 +31,12 @@ pub enum Death {
     EndlessFrame,
     /// A route had a path through a UDP encapsulation that does not exist.
     UdpEncap,
+    /// Something was said about source translation before it had any address.
+    SnatWithoutAddresses,
+    /// Addresses of source translation came with the index of a table that does not exist.
+    SnatTable,
+    /// A translation had no backends.
+    TranslationWithoutBackends,
 }
 
 impl fmt::Display for Death {
@@ -38,6 +44,9 @@ impl fmt::Display for Death {
         f.write_str(match self {
             Self::EndlessFrame => "a frame announced a length far beyond any message, and more data followed",
             Self::UdpEncap => "a route path named a UDP encapsulation that does not exist",
+            Self::SnatWithoutAddresses => "source translation was set up before it had any address",
+            Self::SnatTable => "source translation was to use a table index that does not exist",
+            Self::TranslationWithoutBackends => "a translation had no backends",
         })
     }
 }
@@ -76,8 +85,10 @@ impl Vpp {
             push_text::<64>(&mut greeting, name.to_string().as_bytes());
         }
         let event = |(_, name): &&(u16, MsgName)| name.name() == interface::EVENT;
+        let mut state = State::new(&options.interfaces);
+        state.crypto.workers = vec![true; options.workers];
         Self {
-            state: State::new(&options.interfaces),
+            state,
             clients: Clients::new(),
             event_id: names.iter().find(event).map_or(0, |(id, _)| *id),
             carried_out: vec![0; rows.len()],
@@ -178,11 +189,7 @@ impl Vpp {
         if let Some(death) = death {
             return Outcome::Died(death);
         }
-        if self.state.interfaces.has_events() {
-            for event in self.state.interfaces.take_events() {
-                self.send_event(event, outbox);
-            }
-        }
+        self.send_events(outbox);
         match goodbye.and_then(|handle| self.clients.remove(handle)) {
             Some(gone) => Outcome::Goodbye(gone.conn),
             None => Outcome::Served,
@@ -227,6 +234,20 @@ impl Vpp {
             }
         };
         greet(outbox.to(conn), answer_id, *context, 0, handle, &self.greeting);
+    }
+
+    /// Something happens without a client's doing.
+    pub(crate) fn happen(&mut self, what: impl FnOnce(&mut State), outbox: &mut Outbox<'_>) {
+        what(&mut self.state);
+        self.send_events(outbox);
+    }
+
+    fn send_events(&mut self, outbox: &mut Outbox<'_>) {
+        if self.state.interfaces.has_events() {
+            for event in self.state.interfaces.take_events() {
+                self.send_event(event, outbox);
+            }
+        }
     }
 
     fn send_event(&self, event: Event, outbox: &mut Outbox<'_>) {

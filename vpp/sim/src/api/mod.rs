@@ -9,12 +9,15 @@
 //! * [`row`]: the table of handlers; [`field`]: reading and writing fields; [`retval`]: what is answered
 //! * one module per API module of VPP; routes, the largest part of `ip`, have one of their own
 
+pub(crate) mod cnat;
 pub(crate) mod feature;
 pub(crate) mod fib;
 pub(crate) mod field;
+pub(crate) mod ikev2;
 pub(crate) mod interface;
 pub(crate) mod ip;
 pub(crate) mod ipip;
+pub(crate) mod ipsec;
 pub(crate) mod memclnt;
 pub(crate) mod retval;
 pub(crate) mod route;

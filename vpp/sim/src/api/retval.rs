@@ -12,8 +12,12 @@ pub(crate) const NO_SUCH_FIB: i32 = -3;
 pub(crate) const NO_SUCH_ENTRY: i32 = -6;
 /// A field has no acceptable value.
 pub(crate) const INVALID_VALUE: i32 = -7;
+/// As -7, for another reason.
+pub(crate) const INVALID_VALUE_2: i32 = -8;
 /// As -2, for a second interface.
 pub(crate) const INVALID_SW_IF_INDEX_2: i32 = -10;
+/// The plugin was not set up yet.
+pub(crate) const FEATURE_DISABLED: i32 = -30;
 /// Subscribed twice, or instance in use.
 pub(crate) const INVALID_REGISTRATION: i32 = -31;
 /// A route without paths.

@@ -3,7 +3,7 @@
 use vpp_wire::name::MsgName;
 use vpp_wire::{Kind, Message};
 
-use super::{feature, fib, interface, ip, ipip, memclnt, route, vpe};
+use super::{cnat, feature, fib, ikev2, interface, ip, ipip, ipsec, memclnt, route, vpe};
 use crate::context::Cx;
 
 /// Carries a request out; `None` when it is too short.
@@ -50,6 +50,11 @@ pub(crate) fn foreign(name: MsgName, answer: MsgName, answer_size: usize, serve:
     Row { id: 0, answer_id: 0, name, answer, answer_context_at: 2, answer_size, is_dump: false, serve }
 }
 
+/// A row for a dump that only other clients send.
+pub(crate) fn foreign_dump(name: MsgName, answer: MsgName, serve: Serve) -> Row {
+    Row { is_dump: true, ..foreign(name, answer, 0, serve) }
+}
+
 /// Whether a request or dump of this name, without CRC, has a handler.
 pub(crate) fn is_request(name: &str) -> bool {
     rows().any(|row| row.name.name() == name)
@@ -66,6 +71,9 @@ pub(crate) fn rows() -> impl Iterator<Item = Row> {
         fib::rows(),
         ipip::rows(),
         feature::rows(),
+        cnat::rows(),
+        ikev2::rows(),
+        ipsec::rows(),
     ]
     .into_iter()
     .flatten()

@@ -1,7 +1,7 @@
 //! What a test, the control socket or the command line holds of a running simulator.
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -47,6 +47,13 @@ impl Sim {
         };
         let addresses = addresses.iter().map(parse).collect();
         self.options.interfaces.push(InterfaceSpec { name: name.to_owned(), addresses });
+        self
+    }
+
+    /// How many worker threads there are besides the main one.
+    #[must_use]
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.options.workers = workers;
         self
     }
 
@@ -250,6 +257,12 @@ impl SimControl {
     pub async fn up(&self) {
         self.process.start();
         self.wait_bound(true).await;
+    }
+
+    /// From now on the node at this address takes part in IKEv2 with this shared key, answering and initiating as its part
+    /// is; with `None` it is gone, and is found to be.
+    pub fn ike_peer(&self, address: Ipv4Addr, key: Option<&[u8]>) {
+        self.process.happen(|state| state.ike_peer(address.octets(), key));
     }
 
     /// Stops serving (connections stay and are accepted, nothing is read or answered), or goes on where it stopped.

@@ -11,6 +11,7 @@ use vpp_wire::frame::{self, Cut, HEADER};
 use crate::clients::{ConnId, Outbox};
 use crate::faults::{FaultPlan, Verdict, When};
 use crate::options::SimOptions;
+use crate::state::State;
 use crate::vpp::{Death, Outcome, Vpp};
 
 /// Output of one connection that is written before more of its requests are carried out, in bytes.
@@ -148,6 +149,19 @@ impl Process {
         self.lock().vpp.as_ref().map(look)
     }
 
+    /// Something happens to the core without a client's doing.
+    pub(crate) fn happen(&self, what: impl FnOnce(&mut State)) {
+        let mut inner = self.lock();
+        let Inner { vpp, connections, .. } = &mut *inner;
+        let Some(vpp) = vpp else { return };
+        let (mut nobody, mut others) = (Vec::new(), Vec::new());
+        vpp.happen(what, &mut Outbox::new(ConnId(0), &mut nobody, &mut others));
+        for (to, bytes) in others {
+            deliver(connections, to, &bytes);
+        }
+        self.publish(&inner);
+    }
+
     /// A new connection. `None` when nobody listens.
     pub(crate) fn connected(&self) -> Option<(ConnId, Arc<Notify>)> {
         let mut inner = self.lock();
@@ -268,12 +282,7 @@ impl Process {
                 }
             };
             for (to, bytes) in others.drain(..) {
-                if let Some(other) = connections.get_mut(&to)
-                    && other.pending.len() + bytes.len() <= PENDING_LIMIT
-                {
-                    other.pending.extend_from_slice(&bytes);
-                    other.wake.notify_one();
-                }
+                deliver(connections, to, &bytes);
             }
             match verdict {
                 Verdict::Drop(_) => {
@@ -392,5 +401,15 @@ impl Process {
     fn lock(&self) -> MutexGuard<'_, Inner> {
         // a panic in a handler ends one connection; the state is as good as it was
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Leaves bytes for a connection, which writes them when it wakes.
+fn deliver(connections: &mut BTreeMap<ConnId, Connected>, to: ConnId, bytes: &[u8]) {
+    if let Some(connection) = connections.get_mut(&to)
+        && connection.pending.len() + bytes.len() <= PENDING_LIMIT
+    {
+        connection.pending.extend_from_slice(bytes);
+        connection.wake.notify_one();
     }
 }

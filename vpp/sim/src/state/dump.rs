@@ -1,9 +1,13 @@
 //! The state as JSON: all of it, or only what it means.
 
+use std::net::{Ipv4Addr, Ipv6Addr};
+
 use serde_json::{Map, Value, json};
 
 use super::State;
+use super::cnat::Snat;
 use super::fib::{Contribution, Listed, Table};
+use super::ikev2::Profile;
 use super::interface::{Interface, Kind};
 use super::key::{Af, Shown, ip};
 use super::path::{self, Path, Shape};
@@ -48,7 +52,21 @@ pub(crate) fn json(state: &State, detail: Detail) -> Value {
             value
         })
         .collect();
-    json!({ "interfaces": interfaces, "tables": tables, "fib_sources": sources })
+    let mut value = json!({ "interfaces": interfaces, "tables": tables, "fib_sources": sources });
+    if let Some(snat) = &state.cnat.snat {
+        value["snat"] = dump.snat(snat);
+    }
+    let crypto = &state.crypto;
+    if crypto.asynchronous || crypto.workers.iter().any(|on| !on) {
+        value["crypto"] = json!({ "async": crypto.asynchronous, "workers": crypto.workers });
+    }
+    let mut profiles: Vec<Value> =
+        state.ikev2.profiles.iter().map(|(_, profile)| dump.profile(profile)).collect();
+    if !profiles.is_empty() {
+        profiles.sort_by_key(|profile| profile["profile"].to_string());
+        value["ikev2"] = profiles.into();
+    }
+    value
 }
 
 struct Dump<'a> {
@@ -92,6 +110,37 @@ impl Dump<'_> {
                     "table_id": tunnel.table,
                 });
             }
+        }
+        value
+    }
+
+    fn snat(&self, snat: &Snat) -> Value {
+        let [ip4, ip6, pod, host] = snat.interfaces.each_ref().map(|of| {
+            let mut names: Vec<String> = of.iter().map(|at| self.name(*at)).collect();
+            names.sort();
+            names
+        });
+        json!({
+            "ip4": Ipv4Addr::from(snat.ip4),
+            "ip6": Ipv6Addr::from(snat.ip6),
+            "policy": snat.policy,
+            "excluded": snat.excluded.iter().map(|(af, addr, len)| Shown(*af, *addr, *len).to_string()).collect::<Vec<_>>(),
+            "interfaces": { "include_v4": ip4, "include_v6": ip6, "pod": pod, "host": host },
+        })
+    }
+
+    /// Without the shared key.
+    fn profile(&self, profile: &Profile) -> Value {
+        let mut value = json!({
+            "profile": text(&profile.name),
+            "tunnel": profile.tunnel.map(|at| self.name(at)),
+            "auth": profile.auth.0,
+            "initiates": profile.responder.is_some(),
+            "up": profile.is_up(),
+        });
+        if self.full {
+            value["pending"] = profile.pending.into();
+            value["state"] = profile.sa.map(|sa| sa.state).into();
         }
         value
     }

@@ -4,13 +4,16 @@
 //!
 //! * [`interface`]: interfaces, addresses, tunnels, events
 //! * [`fib`]: tables and routes; [`sources`]: whose route wins; [`paths`]: the path lists they share; [`path`]: one path
+//! * [`cnat`]: address translation; [`ikev2`]: keys for tunnels
 //! * [`key`]: prefixes; [`pool`]: indices
 //! * [`dump`]: all of it as JSON
 //!
 //! Absent on purpose: neighbours, counters, multicast, and everything the messages of `vpp-wire` cannot reach.
 
+pub(crate) mod cnat;
 pub(crate) mod dump;
 pub(crate) mod fib;
+pub(crate) mod ikev2;
 pub(crate) mod interface;
 pub(crate) mod key;
 pub(crate) mod path;

@@ -1,9 +1,20 @@
 //! The state as one value, and the changes that touch interfaces and routes both.
 
+use super::cnat::Cnat;
 use super::fib::Fib;
+use super::ikev2::Ikev2;
 use super::interface::{Address, Interface, Interfaces, Ipip, Kind};
 use super::key::{Af, bytes_of};
 use crate::options::InterfaceSpec;
+
+/// Who encrypts.
+#[derive(Debug, Default)]
+pub(crate) struct Crypto {
+    /// Not the thread that has the packet.
+    pub(crate) asynchronous: bool,
+    /// Which workers do.
+    pub(crate) workers: Vec<bool>,
+}
 
 /// The state of one simulated process.
 #[derive(Debug)]
@@ -12,12 +23,24 @@ pub(crate) struct State {
     pub(crate) interfaces: Interfaces,
     /// Tables and routes.
     pub(crate) fib: Fib,
+    /// Address translation.
+    pub(crate) cnat: Cnat,
+    /// Keys for tunnels.
+    pub(crate) ikev2: Ikev2,
+    /// Who encrypts.
+    pub(crate) crypto: Crypto,
 }
 
 impl State {
     /// A process that was just started: `local0`, the default tables, and the interfaces it was given.
     pub(crate) fn new(given: &[InterfaceSpec]) -> Self {
-        let mut state = Self { interfaces: Interfaces::new(), fib: Fib::new() };
+        let mut state = Self {
+            interfaces: Interfaces::new(),
+            fib: Fib::new(),
+            cnat: Cnat::default(),
+            ikev2: Ikev2::new(),
+            crypto: Crypto::default(),
+        };
         for (number, spec) in (0u8..).zip(given) {
             let mut uplink = Interface::new(Kind::Uplink, spec.name.clone().into_bytes(), "af-packet");
             uplink.mac = [0x02, 0xfe, 0, 0, 0, number];
