@@ -37,6 +37,12 @@ pub enum Death {
     SnatTable,
     /// A translation had no backends.
     TranslationWithoutBackends,
+    /// A list of segments without a segment.
+    EmptySidList,
+    /// Something was to be steered in a table that does not exist.
+    SteeringTable,
+    /// A local SID was to do what no plugin had registered.
+    LocalsidBehavior,
 }
 
 impl fmt::Display for Death {
@@ -47,6 +53,9 @@ impl fmt::Display for Death {
             Self::SnatWithoutAddresses => "source translation was set up before it had any address",
             Self::SnatTable => "source translation was to use a table index that does not exist",
             Self::TranslationWithoutBackends => "a translation had no backends",
+            Self::EmptySidList => "a list of segments was empty",
+            Self::SteeringTable => "something was to be steered in a table that does not exist",
+            Self::LocalsidBehavior => "a local SID was to do what nobody had registered",
         })
     }
 }

@@ -136,6 +136,11 @@ fn ip_table_dump(cx: &mut Cx<'_>, _: &[u8]) -> Option<()> {
             });
         }
     }
+    // Tables without a number: where binding SIDs are looked up, as long as there are any.
+    for of in cx.state.sr.is_used().then_some(["IP6", "IP4"]).into_iter().flatten() {
+        let name = format!("SRv6 steering of {of} prefixes through BSIDs");
+        cx.answer_with(|out, _| push_table(out, Af::Ip6, NONE, name.as_bytes()));
+    }
     Some(())
 }
 

@@ -22,4 +22,5 @@ pub(crate) mod memclnt;
 pub(crate) mod retval;
 pub(crate) mod route;
 pub(crate) mod row;
+pub(crate) mod sr;
 pub(crate) mod vpe;

@@ -3,7 +3,7 @@
 use vpp_wire::name::MsgName;
 use vpp_wire::{Kind, Message};
 
-use super::{cnat, feature, fib, ikev2, interface, ip, ipip, ipsec, memclnt, route, vpe};
+use super::{cnat, feature, fib, ikev2, interface, ip, ipip, ipsec, memclnt, route, sr, vpe};
 use crate::context::Cx;
 
 /// Carries a request out; `None` when it is too short.
@@ -74,6 +74,7 @@ pub(crate) fn rows() -> impl Iterator<Item = Row> {
         cnat::rows(),
         ikev2::rows(),
         ipsec::rows(),
+        sr::rows(),
     ]
     .into_iter()
     .flatten()

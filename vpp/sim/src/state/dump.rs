@@ -12,6 +12,7 @@ use super::interface::{Interface, Kind};
 use super::key::{Af, Shown, ip};
 use super::path::{self, Path, Shape};
 use super::sources::{API, BUILT_IN_COUNT, CLI, SourceId};
+use super::sr::Sr;
 
 /// How much of the state is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +67,54 @@ pub(crate) fn json(state: &State, detail: Detail) -> Value {
         profiles.sort_by_key(|profile| profile["profile"].to_string());
         value["ikev2"] = profiles.into();
     }
+    if !state.sr.is_untouched() {
+        value["sr"] = sr(&state.sr, full);
+    }
     value
+}
+
+fn sr(sr: &Sr, full: bool) -> Value {
+    let v6 = |addr: [u8; 16]| ip(Af::Ip6, addr).to_string();
+    let localsids = sr.localsids().map(|sid| {
+        json!({ "sid": v6(sid.sid), "behavior": sid.behavior, "table_id": sid.table, "target": sid.target })
+    });
+    let policies = sr.policies().map(|policy| {
+        let lists = sr.lists(policy).map(|(index, list)| {
+            let sids: Vec<String> = list.sids.iter().copied().map(v6).collect();
+            let mut value = json!({ "weight": list.weight, "sids": sids });
+            if full {
+                value["sl_index"] = index.into();
+            }
+            value
+        });
+        let mut lists: Vec<Value> = lists.collect();
+        if !full {
+            lists.sort_by_key(Value::to_string);
+        }
+        json!({
+            "bsid": v6(policy.bsid), "encap": policy.encap, "encap_src": v6(policy.encap_src), "table_id": policy.table,
+            "lists": lists,
+        })
+    });
+    let steered = sr.steerings().map(|(steering, bsid)| {
+        let (addr, len) = steering.prefix;
+        json!({
+            "prefix": Shown(steering.af, addr, len).to_string(), "table_id": steering.table, "bsid": v6(bsid),
+        })
+    });
+    let sorted = |all: Vec<Value>| {
+        let mut all = all;
+        if !full {
+            all.sort_by_key(Value::to_string);
+        }
+        all
+    };
+    json!({
+        "encap_source": v6(sr.encap_source),
+        "localsids": sorted(localsids.collect()),
+        "policies": sorted(policies.collect()),
+        "steering": sorted(steered.collect()),
+    })
 }
 
 struct Dump<'a> {

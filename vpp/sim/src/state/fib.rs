@@ -55,6 +55,13 @@ pub(crate) struct Table {
     users: u32,
 }
 
+impl Table {
+    /// Whether there is a route to this very prefix, whoever put it there.
+    pub(crate) fn has(&self, key: Key) -> bool {
+        self.routes.contains_key(&key)
+    }
+}
+
 /// All tables, their routes and what these share.
 #[derive(Debug)]
 pub(crate) struct Fib {

@@ -5,6 +5,7 @@
 //! * [`interface`]: interfaces, addresses, tunnels, events
 //! * [`fib`]: tables and routes; [`sources`]: whose route wins; [`paths`]: the path lists they share; [`path`]: one path
 //! * [`cnat`]: address translation; [`ikev2`]: keys for tunnels
+//! * [`sr`]: local SIDs, SR policies, what is steered into them
 //! * [`key`]: prefixes; [`pool`]: indices
 //! * [`dump`]: all of it as JSON
 //!
@@ -20,6 +21,7 @@ pub(crate) mod path;
 pub(crate) mod paths;
 pub(crate) mod pool;
 pub(crate) mod sources;
+pub(crate) mod sr;
 
 mod connected;
 mod model;

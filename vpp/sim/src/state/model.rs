@@ -5,6 +5,7 @@ use super::fib::Fib;
 use super::ikev2::Ikev2;
 use super::interface::{Address, Interface, Interfaces, Ipip, Kind};
 use super::key::{Af, bytes_of};
+use super::sr::Sr;
 use crate::options::InterfaceSpec;
 
 /// Who encrypts.
@@ -29,6 +30,8 @@ pub(crate) struct State {
     pub(crate) ikev2: Ikev2,
     /// Who encrypts.
     pub(crate) crypto: Crypto,
+    /// SRv6.
+    pub(crate) sr: Sr,
 }
 
 impl State {
@@ -40,6 +43,7 @@ impl State {
             cnat: Cnat::default(),
             ikev2: Ikev2::new(),
             crypto: Crypto::default(),
+            sr: Sr::new(),
         };
         for (number, spec) in (0u8..).zip(given) {
             let mut uplink = Interface::new(Kind::Uplink, spec.name.clone().into_bytes(), "af-packet");

@@ -7,6 +7,8 @@ pub(crate) type SourceId = u8;
 pub(crate) const SPECIAL: SourceId = 1;
 /// Built in: connected prefixes and own addresses.
 pub(crate) const INTERFACE: SourceId = 4;
+/// Built in: local SIDs, binding SIDs and what is steered into policies.
+pub(crate) const SR: SourceId = 5;
 /// Built in: routes of `ip_route_add_del`, and of its version 2 with source 0.
 pub(crate) const API: SourceId = 8;
 /// Built in: routes of the command line.
