@@ -19,6 +19,8 @@ pub struct Config {
     pub uplink_names: Vec<Arc<str>>,
     /// What the priorities of own routes become on the wire.
     pub priorities: RoutePriorities,
+    /// What becomes of pods' traffic where WireGuard is on.
+    pub encryption: Encryption,
     /// BGP Identifier, where it shall not be the node's IPv4 address.
     pub router_id: Option<Ipv4Addr>,
     /// Node that has no IPv4 address and no explicit identifier: this one, derived from its name by the embedder.
@@ -35,10 +37,30 @@ impl Config {
             mode: BgpMode::DualStack,
             uplink_names: Vec::new(),
             priorities: RoutePriorities::Classic,
+            encryption: Encryption::default(),
             router_id: None,
             fallback_router_id: Ipv4Addr::new(192, 0, 0, 1),
         }
     }
+}
+
+/// What becomes of pods' traffic where WireGuard is on.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Encryption {
+    /// Which traffic it carries.
+    pub what: Encrypted,
+    /// What it should carry and cannot is dropped, rather than sent in the clear.
+    pub or_drop: bool,
+}
+
+/// Which traffic WireGuard carries, to nodes that have a key.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub enum Encrypted {
+    /// What would be encapsulated otherwise, as Calico/VPP's agents do.
+    #[default]
+    Encapsulated,
+    /// All that goes to addresses of pools, whatever their encapsulation. Agents that don't do the same drop it.
+    Pods,
 }
 
 /// Settings about VPP.

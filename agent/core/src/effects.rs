@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::desired::{BgpKey, BgpObject, ObjectKey, Owner, Path, Uplink};
+use crate::desired::{BgpKey, BgpObject, ObjectKey, Owner, Path, Spec, Uplink};
 use crate::event::Event;
 use crate::model::{Condition, RouteKey};
 
@@ -32,6 +32,8 @@ impl Effects {
 pub enum VppEdit {
     /// The owner wants the object.
     Want(Owner, ObjectKey),
+    /// The object shall have this value, for whoever wants it; comes before the wish.
+    Define(ObjectKey, Spec),
     /// The owner wants it no longer; it goes when nobody does.
     Release(Owner, ObjectKey),
     /// The owner wants a route with these paths, in place of the ones it wanted before.

@@ -408,7 +408,7 @@ impl Engine {
                 }
             }
             VppEvent::Done(id, result) => vpp.done(now, id, result),
-            VppEvent::Interfaces(interfaces) => vpp.interfaces(&interfaces),
+            VppEvent::Interfaces(interfaces) => vpp.interfaces(now, &interfaces),
             VppEvent::Lost => {
                 vpp.lost();
                 self.unreachable = true;

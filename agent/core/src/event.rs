@@ -1,5 +1,7 @@
 //! Everything that can happen to the agent. Watchers and executors make these values, handlers read them; adding a
-//! variant makes the compiler ask `engine.rs` who hears it.
+//! variant makes the compiler ask `engine.rs` who hears it. What VPP is found to hold is in `dump`.
+
+mod dump;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,7 +15,8 @@ use crate::model::{
     NodeName, Origin, PeerName, PeerSpec, Pool, PoolName, RouteKey, TableId,
 };
 use crate::plan::{OpId, VppFailure};
-use bgp_core::Family;
+
+pub use dump::{Dump, DumpedTunnel, Interface};
 
 /// A change of a keyed collection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,51 +104,10 @@ pub enum VppReply {
     SwIfIndex(SwIfIndex),
     /// The id of the FIB source made.
     FibSource(FibSourceId),
+    /// The number that VPP gave to something else.
+    Index(u32),
     /// What VPP holds, answer to [`VppAction::Dump`](crate::plan::VppAction::Dump).
     Dump(Box<Dump>),
-}
-
-/// What VPP holds, as far as this agent cares.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Dump {
-    /// All interfaces.
-    pub interfaces: Vec<Interface>,
-    /// All tables.
-    pub tables: Vec<(TableId, Family)>,
-    /// The FIB source with our name; the smallest id where there are several.
-    pub fib_source: Option<FibSourceId>,
-    /// All IPIP tunnels whose outer table is the main one.
-    pub tunnels: Vec<DumpedTunnel>,
-    /// All routes of our FIB source, of the tables [`RouteKey::table`] names; empty where we have no source.
-    pub routes: Vec<(RouteKey, Vec<FibPath>)>,
-}
-
-/// An interface of VPP.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Interface {
-    /// Its index.
-    pub index: SwIfIndex,
-    /// Its name.
-    pub name: Arc<str>,
-    /// Its tag; empty where it has none.
-    pub tag: Arc<str>,
-    /// Administratively up.
-    pub admin_up: bool,
-    /// Its own addresses with their subnet lengths.
-    pub addresses: Vec<IpNet>,
-    /// The interface whose addresses it borrows.
-    pub unnumbered: Option<SwIfIndex>,
-}
-
-/// An IPIP tunnel found in VPP.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct DumpedTunnel {
-    /// Its interface.
-    pub index: SwIfIndex,
-    /// Outer source.
-    pub local: IpAddr,
-    /// Outer destination.
-    pub remote: IpAddr,
 }
 
 /// One path of a route as VPP takes and shows it, indices resolved.

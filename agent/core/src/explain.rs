@@ -66,6 +66,8 @@ pub enum ObjectStanding {
     Unknown,
     /// It is there, wanted by nobody yet: an earlier run left it.
     LeftOver,
+    /// It is there, wanted by nobody any more: it goes in a moment.
+    Lingering,
 }
 
 impl ObjectStanding {
@@ -78,6 +80,7 @@ impl ObjectStanding {
             Self::Blocked => "blocked",
             Self::Unknown => "unknown",
             Self::LeftOver => "left-over",
+            Self::Lingering => "lingering",
         }
     }
 }
@@ -86,7 +89,8 @@ impl ObjectStanding {
 pub(crate) fn in_words(path: &Path) -> String {
     let to = match path.to {
         Target::Gateway(address) => format!("via {address}"),
-        Target::Ipip(tunnel) => format!("into ipip tunnel {tunnel}"),
+        Target::Tunnel(tunnel) => format!("into {tunnel}"),
+        Target::TunnelVia(tunnel, gateway) => format!("via {gateway} in {tunnel}"),
         Target::Drop => "drop".to_owned(),
     };
     if path.weight == 1 { to } else { format!("{to}, weight {}", path.weight) }

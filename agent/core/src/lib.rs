@@ -20,7 +20,7 @@ mod provider;
 pub mod selector;
 pub mod service;
 
-pub use config::{BgpMode, Config, VppConfig};
+pub use config::{BgpMode, Config, Encrypted, Encryption, VppConfig};
 pub use engine::{Engine, Forwarding, Sources, Status};
 pub use event::{Change, Event};
 pub use handler::filter_of;

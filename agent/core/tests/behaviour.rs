@@ -7,7 +7,7 @@ mod world;
 use std::time::Duration;
 
 use agent_core::Event;
-use agent_core::desired::{IpipKey, ObjectKey, VppKey};
+use agent_core::desired::{IpipKey, ObjectKey, Tunnel, VppKey};
 use agent_core::event::{Interface, SwIfIndex, VppEvent};
 use agent_core::model::{Affinity, Encapsulation, Node, NodeName, Pool};
 use agent_core::plan::{Retval, VppAction, VppFailure};
@@ -53,8 +53,8 @@ fn routes(world: &World) -> Vec<String> {
         .collect()
 }
 
-fn tunnel(remote: &str) -> IpipKey {
-    IpipKey { local: "192.0.2.1".parse().unwrap(), remote: remote.parse().unwrap() }
+fn tunnel(remote: &str) -> Tunnel {
+    Tunnel::Ipip(IpipKey { local: "192.0.2.1".parse().unwrap(), remote: remote.parse().unwrap() })
 }
 
 fn refuse(value: i32) -> VppFailure {
@@ -83,9 +83,8 @@ fn a_route_becomes_flat_or_ipip_by_pool_and_subnet() {
         ]
     );
     let canonical = world.vpp.canonical();
-    let ends = ("192.0.2.1".parse().unwrap(), "192.0.2.2".parse().unwrap());
     assert_eq!(
-        canonical.tunnels[&ends],
+        canonical.tunnels["ipip tunnel 192.0.2.1 to 192.0.2.2"],
         "peregrine ipip 192.0.2.2 up=true from=Some(\"host-eth0\") gso=true"
     );
 }
@@ -300,7 +299,7 @@ fn a_failure_blocks_only_what_needs_it() {
     assert!(!there.iter().any(|route| route.starts_with("10.1.0.0/26")), "{there:?}");
     let report = world.engine.status().vpp.unwrap();
     let blocked = |key: VppKey| report.blocked.iter().find(|b| b.object == key).map(|b| b.reason.as_str());
-    let key = ObjectKey::Ipip(tunnel("192.0.2.2"));
+    let key = ObjectKey::Tunnel(tunnel("192.0.2.2"));
     assert_eq!(blocked(VppKey::Object(key)), Some("VPP answered -9999"));
     let route = agent_core::model::RouteKey {
         table: agent_core::model::TableId::MAIN,
@@ -532,4 +531,67 @@ fn a_family_in_which_there_is_no_neighbour_holds_up_no_sweep() {
     world.settle();
     assert_eq!(routes(&world), Vec::<String>::new());
     assert!(world.engine.status().settled());
+}
+
+#[test]
+fn a_tunnel_outlives_its_last_route_for_a_moment() {
+    let mut world = world();
+    world.route("10.1.0.0/26", via(&["192.0.2.2"]));
+    world.settle();
+    let made =
+        |world: &World| world.log.iter().filter(|action| matches!(action, VppAction::AddIpip { .. })).count();
+    assert_eq!((made(&world), world.vpp.tunnels.len()), (1, 2));
+    world.route("10.1.0.0/26", None);
+    world.run();
+    assert_eq!(routes(&world), Vec::<String>::new());
+    world.pass(Duration::from_millis(4999));
+    assert_eq!(world.vpp.tunnels.len(), 2, "somebody may want it again");
+    assert!(world.engine.status().ready(), "and that is nothing to wait for");
+    let key = VppKey::Object(ObjectKey::Tunnel(tunnel("192.0.2.2")));
+    world.route("10.1.0.0/26", via(&["192.0.2.2"]));
+    world.run();
+    world.pass(Duration::from_secs(60));
+    assert_eq!((made(&world), world.vpp.tunnels.len()), (1, 2), "it was the same one all along");
+    world.route("10.1.0.0/26", None);
+    world.run();
+    // Neither an audit nor another connection is a reason to let it go, or to keep it longer.
+    world.engine.audit(world.now);
+    world.run();
+    world.lose();
+    world.connect();
+    world.run();
+    assert_eq!(world.vpp.tunnels.len(), 2);
+    assert!(world.engine.audited().is_none_or(|audit| audit.objects.is_empty()), "{key}");
+    world.pass(Duration::from_secs(5));
+    assert_eq!(world.vpp.tunnels.len(), 1, "{:?}", world.vpp.tunnels);
+}
+
+#[test]
+fn a_vpp_without_a_message_for_an_improvement_is_as_good_as_it_can_be() {
+    let mut world = world();
+    world.broken =
+        |action| matches!(action, VppAction::SetGso { .. }).then(|| VppFailure::Unsupported("gso".into()));
+    world.route("10.1.0.0/26", via(&["192.0.2.2"]));
+    world.settle();
+    assert_eq!(routes(&world).len(), 2);
+    let status = world.engine.status();
+    assert!(status.ready(), "{status:?}");
+    let report = status.vpp.unwrap();
+    let told: Vec<&str> = report.blocked.iter().map(|blocked| blocked.reason.as_str()).collect();
+    assert_eq!((report.lacking, &told[..]), (1, &["this VPP has no gso"][..]));
+}
+
+#[test]
+fn a_tunnel_that_vpp_deletes_by_itself_is_made_again() {
+    let mut world = world();
+    world.route("10.1.0.0/26", via(&["192.0.2.2"]));
+    world.settle();
+    let before = world.vpp.canonical();
+    let ours = *world.vpp.tunnels.keys().max().unwrap();
+    world.vpp.tunnels.remove(&ours);
+    world.vpp.interfaces.remove(&ours);
+    let all = world.vpp.interfaces.values().cloned().collect();
+    world.event(Event::Vpp(VppEvent::Interfaces(all)));
+    world.settle();
+    assert_eq!(world.vpp.canonical(), before);
 }

@@ -1,8 +1,9 @@
 //! What shall exist in VPP and in the speaker, by key, and who wants it.
 //!
-//! `object` names what can be wanted. `store` holds what is wanted of VPP together with what VPP is known to hold:
-//! a route is one entry for both, so a hundred thousand of them cost little. `owners` decides between several who
-//! want the same route.
+//! `object` names what can be wanted of VPP, `tunnel` the interfaces among it, `spec` the values that some of it has, and
+//! `speaker` what can be wanted of the speaker. `store` holds what is wanted of VPP together with what VPP is known to
+//! hold: a route is one entry for both, so a hundred thousand of them cost little. `owners` decides between several who
+//! want the same route; `wishes` is what one of them wants.
 //!
 //! *Absent on purpose:* operations and their order (that is [`plan`](crate::plan)), and indices that VPP gave out as
 //! a way to refer to anything.
@@ -11,9 +12,17 @@ mod object;
 mod owners;
 mod paths;
 mod prefix_map;
+mod speaker;
+mod spec;
 mod store;
+mod tunnel;
+mod wishes;
 
-pub use object::{BgpKey, BgpObject, IpipKey, ObjectKey, Owner, Path, Target, Uplink, VppKey, WayId};
+pub use object::{ObjectKey, Owner, Path, Target, Uplink, VppKey, WayId};
 pub(crate) use paths::SetId;
 pub(crate) use prefix_map::{Lengths, PrefixMap};
+pub use speaker::{BgpKey, BgpObject};
+pub use spec::{MtuRule, Spec};
 pub(crate) use store::{Actual, ObjectEntry, State, Store};
+pub use tunnel::{IpipKey, Tunnel, VxlanKey, WireguardKey};
+pub(crate) use wishes::Wishes;

@@ -1,34 +1,16 @@
-//! What can be wanted of a target, by key. Objects refer to one another by key, never by an index that a target gave
+//! What can be wanted of VPP, by key. Objects refer to one another by key, never by an index that a target gave
 //! out: the index is looked up when the operation leaves.
 
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bgp_core::command::{Origination, PeerConfig};
-use bgp_core::peer_key::PeerKey;
-use bgp_core::policy::{PolicyDef, PolicyName, PrefixRange, SetName};
-use bgp_core::{Asn, Family, RouterId};
-use ipnet::IpNet;
+use bgp_core::Family;
 
-use crate::model::{ObjectRef, RouteKey, TableId};
+use super::Tunnel;
+use crate::model::{RouteKey, TableId};
 
-/// An IPIP tunnel, by its ends.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct IpipKey {
-    /// Our address.
-    pub local: IpAddr,
-    /// The other node's address, of the same IP version.
-    pub remote: IpAddr,
-}
-
-impl fmt::Display for IpipKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} to {}", self.local, self.remote)
-    }
-}
-
-/// An object of VPP other than a route.
+/// An object of VPP other than a route. `plan/order.rs` has the rank of each and what it needs.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ObjectKey {
     /// The interface with the node's address. Only ever found, never made.
@@ -37,16 +19,24 @@ pub enum ObjectKey {
     FibSource,
     /// A table of one family. Made where it is missing, never deleted: it belongs to VPP's manager.
     Table(TableId, Family),
-    /// An IPIP tunnel.
-    Ipip(IpipKey),
-    /// The tag that marks a tunnel as ours. Goes with the tunnel, as the next three do.
-    Tag(IpipKey),
+    /// The place in VPP's graph where packets of one family go when they come out of a VXLAN tunnel. Never deleted.
+    DecapNext(Family),
+    /// A tunnel, or another interface of ours.
+    Tunnel(Tunnel),
+    /// The tag that marks a tunnel as ours. Goes with the tunnel, as the other settings below do.
+    Tag(Tunnel),
+    /// The table of a family that packets from the tunnel are looked up in. Value: [`Spec::Table`](super::Spec::Table).
+    Vrf(Tunnel, Family),
     /// The tunnel borrows the uplink's addresses.
-    Unnumbered(IpipKey),
+    Unnumbered(Tunnel),
     /// Generic segmentation offload on the tunnel.
-    Gso(IpipKey),
+    Gso(Tunnel),
+    /// The tunnel's packets pass source NAT and service translation.
+    Cnat(Tunnel),
+    /// The largest packet that the tunnel takes. Value: [`Spec::MtuRule`](super::Spec::MtuRule).
+    Mtu(Tunnel),
     /// The tunnel is administratively up.
-    AdminUp(IpipKey),
+    AdminUp(Tunnel),
 }
 
 impl ObjectKey {
@@ -57,12 +47,45 @@ impl ObjectKey {
             Self::Uplink => "uplink",
             Self::FibSource => "fib-source",
             Self::Table(..) => "table",
-            Self::Ipip(_) => "ipip-tunnel",
+            Self::DecapNext(_) => "decap-next",
+            Self::Tunnel(tunnel) => tunnel.kind(),
             Self::Tag(_) => "tag",
+            Self::Vrf(..) => "vrf",
             Self::Unnumbered(_) => "unnumbered",
             Self::Gso(_) => "gso",
+            Self::Cnat(_) => "cnat",
+            Self::Mtu(_) => "mtu",
             Self::AdminUp(_) => "admin-up",
         }
+    }
+
+    /// The tunnel that an object is a setting of: it comes after it, and goes with it.
+    #[must_use]
+    pub const fn setting_of(&self) -> Option<Tunnel> {
+        match self {
+            Self::Tag(tunnel)
+            | Self::Vrf(tunnel, _)
+            | Self::Unnumbered(tunnel)
+            | Self::Gso(tunnel)
+            | Self::Cnat(tunnel)
+            | Self::Mtu(tunnel)
+            | Self::AdminUp(tunnel) => Some(*tunnel),
+            Self::Uplink | Self::FibSource | Self::Table(..) | Self::DecapNext(_) | Self::Tunnel(_) => None,
+        }
+    }
+
+    /// All settings that a tunnel's interface may carry.
+    pub(crate) const fn settings(tunnel: Tunnel) -> [Self; 8] {
+        [
+            Self::Tag(tunnel),
+            Self::Vrf(tunnel, Family::Ipv4Unicast),
+            Self::Vrf(tunnel, Family::Ipv6Unicast),
+            Self::Unnumbered(tunnel),
+            Self::Gso(tunnel),
+            Self::Cnat(tunnel),
+            Self::Mtu(tunnel),
+            Self::AdminUp(tunnel),
+        ]
     }
 }
 
@@ -72,11 +95,15 @@ impl fmt::Display for ObjectKey {
             Self::Uplink => f.write_str("uplink"),
             Self::FibSource => f.write_str("fib source"),
             Self::Table(id, family) => write!(f, "table {id} {family}"),
-            Self::Ipip(key) => write!(f, "ipip tunnel {key}"),
-            Self::Tag(key) => write!(f, "tag of ipip tunnel {key}"),
-            Self::Unnumbered(key) => write!(f, "addresses of ipip tunnel {key}"),
-            Self::Gso(key) => write!(f, "gso of ipip tunnel {key}"),
-            Self::AdminUp(key) => write!(f, "admin state of ipip tunnel {key}"),
+            Self::DecapNext(family) => write!(f, "decapsulation of vxlan {family}"),
+            Self::Tunnel(tunnel) => tunnel.fmt(f),
+            Self::Tag(tunnel) => write!(f, "tag of {tunnel}"),
+            Self::Vrf(tunnel, family) => write!(f, "{family} table of {tunnel}"),
+            Self::Unnumbered(tunnel) => write!(f, "addresses of {tunnel}"),
+            Self::Gso(tunnel) => write!(f, "gso of {tunnel}"),
+            Self::Cnat(tunnel) => write!(f, "cnat of {tunnel}"),
+            Self::Mtu(tunnel) => write!(f, "mtu of {tunnel}"),
+            Self::AdminUp(tunnel) => write!(f, "admin state of {tunnel}"),
         }
     }
 }
@@ -99,13 +126,25 @@ pub struct Path {
     pub weight: u8,
 }
 
+impl Target {
+    /// The tunnel that it leads into.
+    pub(crate) const fn tunnel(&self) -> Option<Tunnel> {
+        match self {
+            Self::Tunnel(tunnel) | Self::TunnelVia(tunnel, _) => Some(*tunnel),
+            Self::Gateway(_) | Self::Drop => None,
+        }
+    }
+}
+
 /// Where a desired path leads.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Target {
     /// Through a gateway, resolved in the main table.
     Gateway(IpAddr),
-    /// Into an IPIP tunnel.
-    Ipip(IpipKey),
+    /// Into a tunnel, whatever the packet's address: a tunnel with one other end.
+    Tunnel(Tunnel),
+    /// Through a gateway on a tunnel: one that looks at the gateway, or has no other way to know where to send to.
+    TunnelVia(Tunnel, IpAddr),
     /// Nowhere.
     Drop,
 }
@@ -141,79 +180,6 @@ impl fmt::Display for VppKey {
         match self {
             Self::Object(key) => key.fmt(f),
             Self::Route(key) => write!(f, "route {key}"),
-        }
-    }
-}
-
-/// An object of the speaker, by key.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum BgpKey {
-    /// AS number and BGP Identifier.
-    Identity,
-    /// The cluster that this node reflects routes for.
-    Cluster,
-    /// A prefix set.
-    PrefixSet(SetName),
-    /// A route policy.
-    Policy(PolicyName),
-    /// An originated prefix.
-    Origination(IpNet),
-    /// All originations of the start are in.
-    Loaded,
-    /// A neighbour.
-    Peer(PeerKey),
-}
-
-impl fmt::Display for BgpKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Identity => f.write_str("identity"),
-            Self::Cluster => f.write_str("cluster id"),
-            Self::PrefixSet(name) => write!(f, "prefix set {name}"),
-            Self::Policy(name) => write!(f, "policy {name}"),
-            Self::Origination(prefix) => write!(f, "origination {prefix}"),
-            Self::Loaded => f.write_str("end of loading"),
-            Self::Peer(key) => write!(f, "peer {key}"),
-        }
-    }
-}
-
-/// An object of the speaker with its value.
-#[derive(Clone, Debug, PartialEq)]
-pub enum BgpObject {
-    /// AS number and BGP Identifier.
-    Identity {
-        /// AS of this node.
-        asn: Asn,
-        /// BGP Identifier.
-        router_id: RouterId,
-    },
-    /// The cluster that this node reflects routes for; none where it doesn't.
-    Cluster(Option<RouterId>),
-    /// A prefix set and its members.
-    PrefixSet(SetName, Vec<PrefixRange>),
-    /// A route policy.
-    Policy(PolicyName, PolicyDef),
-    /// An originated prefix.
-    Origination(IpNet, Origination),
-    /// All originations of the start are in.
-    Loaded,
-    /// A neighbour, and the Kubernetes object that asks for it.
-    Peer(PeerKey, Box<PeerConfig>, ObjectRef),
-}
-
-impl BgpObject {
-    /// The key.
-    #[must_use]
-    pub fn key(&self) -> BgpKey {
-        match self {
-            Self::Identity { .. } => BgpKey::Identity,
-            Self::Cluster(_) => BgpKey::Cluster,
-            Self::PrefixSet(name, _) => BgpKey::PrefixSet(name.clone()),
-            Self::Policy(name, _) => BgpKey::Policy(name.clone()),
-            Self::Origination(prefix, _) => BgpKey::Origination(*prefix),
-            Self::Loaded => BgpKey::Loaded,
-            Self::Peer(key, ..) => BgpKey::Peer(*key),
         }
     }
 }

@@ -4,10 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::object::{IpipKey, ObjectKey, Owner, Path, Target, Uplink, VppKey};
+use bgp_core::time::Instant;
+
+use super::object::{ObjectKey, Owner, Path, Uplink, VppKey};
 use super::owners::Claims;
 use super::paths::{PathSets, SetId, Use};
 use super::prefix_map::PrefixMap;
+use super::spec::Spec;
 use crate::effects::VppEdit;
 use crate::event::{FibSourceId, SwIfIndex};
 use crate::model::{RouteKey, TableId};
@@ -29,6 +32,8 @@ pub(crate) enum State {
     Rejected,
     /// Found in VPP, wanted by nobody yet; it goes once every source is in sync.
     Held,
+    /// Wanted by nobody any more; it goes in a moment, unless somebody wants it again.
+    Lingering,
 }
 
 /// A route: what is wanted, what VPP has, what an operation in flight makes of it. 24 bytes; there may be 100,000.
@@ -66,34 +71,48 @@ pub(crate) enum Actual {
     Absent,
     /// It is there.
     Present,
-    /// It is an interface, or (for borrowed addresses) comes from that interface.
+    /// It is an interface.
     Interface(SwIfIndex),
     /// It is a FIB source.
     Source(FibSourceId),
+    /// It is something else that VPP gave a number.
+    Index(u32),
 }
 
 /// Any object but a route.
 #[derive(Clone, Debug)]
 pub(crate) struct ObjectEntry {
     pub(crate) owners: BTreeSet<Owner>,
+    /// What it shall be, where it has a value.
+    pub(crate) desired: Option<Spec>,
     pub(crate) actual: Actual,
+    /// What VPP has of its value, where that is known. Changed by [`Store`] only, which counts what it refers to.
+    held: Option<Spec>,
+    /// The value that the operation in flight gives it.
+    sent: Option<Spec>,
     pub(crate) state: State,
     pub(crate) attempts: u8,
     /// The operation in flight removes the object.
     pub(crate) leaving: bool,
     /// Found in VPP, and nobody has wanted it since.
     pub(crate) adopted: bool,
+    /// Wanted by nobody, and may go from then on.
+    pub(crate) lingers: Option<Instant>,
 }
 
 impl Default for ObjectEntry {
     fn default() -> Self {
         Self {
             owners: BTreeSet::new(),
+            desired: None,
             actual: Actual::Absent,
+            held: None,
+            sent: None,
             state: State::Idle,
             attempts: 0,
             leaving: false,
             adopted: false,
+            lingers: None,
         }
     }
 }
@@ -107,6 +126,11 @@ impl ObjectEntry {
     pub(crate) fn present(&self) -> bool {
         self.actual != Actual::Absent && !self.leaving
     }
+
+    /// What VPP has of its value, where that is known.
+    pub(crate) const fn held(&self) -> Option<&Spec> {
+        self.held.as_ref()
+    }
 }
 
 /// See the module's text.
@@ -116,9 +140,11 @@ pub(crate) struct Store {
     pub(crate) routes: BTreeMap<TableId, PrefixMap<RouteEntry>>,
     pub(crate) objects: BTreeMap<ObjectKey, ObjectEntry>,
     pub(crate) uplink: Option<Uplink>,
+    /// The largest packet of the uplink, where there is one.
+    pub(crate) uplink_mtu: Option<u32>,
     claims: Claims,
-    /// How many sets of paths that VPP holds, or may hold, lead into a tunnel.
-    tunnel_users: BTreeMap<IpipKey, u32>,
+    /// How many sets of paths and values that VPP holds, or may hold, use an object.
+    users: BTreeMap<ObjectKey, u32>,
     /// Keys whose wish or need changed, in order.
     pub(crate) touched: Vec<VppKey>,
 }
@@ -130,8 +156,18 @@ impl Store {
             VppEdit::Want(owner, key) => {
                 let entry = self.objects.entry(key).or_default();
                 entry.adopted = false;
+                entry.lingers = None;
                 if entry.owners.insert(owner) && entry.owners.len() == 1 {
                     self.touched.push(VppKey::Object(key));
+                }
+            }
+            VppEdit::Define(key, spec) => {
+                let entry = self.objects.entry(key).or_default();
+                if entry.desired.as_ref() != Some(&spec) {
+                    entry.desired = Some(spec);
+                    if entry.wanted() {
+                        self.touched.push(VppKey::Object(key));
+                    }
                 }
             }
             VppEdit::Release(owner, key) => {
@@ -240,12 +276,12 @@ impl Store {
     pub(crate) fn hold(&mut self, id: SetId) {
         if self.sets.retain(id, Use::Held) {
             for tunnel in tunnels(&self.sets.paths(id)) {
-                *self.tunnel_users.entry(tunnel).or_default() += 1;
+                self.used(tunnel);
             }
         }
     }
 
-    /// VPP has one route less with these paths. A tunnel that no route leads into any more is touched.
+    /// VPP has one route less with these paths. What nothing uses any more is touched.
     pub(crate) fn unhold(&mut self, id: SetId) {
         // Read first: the last release frees the set.
         let paths = self.sets.paths(id);
@@ -253,18 +289,83 @@ impl Store {
             return;
         }
         for tunnel in tunnels(&paths) {
-            let Some(users) = self.tunnel_users.get_mut(&tunnel) else { continue };
-            *users = users.saturating_sub(1);
-            if *users == 0 {
-                self.tunnel_users.remove(&tunnel);
-                self.touched.push(VppKey::Object(ObjectKey::Ipip(tunnel)));
-            }
+            self.unused(tunnel);
         }
     }
 
-    /// Whether routes in VPP lead, or may lead, into a tunnel.
-    pub(crate) fn tunnel_in_use(&self, tunnel: &IpipKey) -> bool {
-        self.tunnel_users.contains_key(tunnel)
+    fn used(&mut self, key: ObjectKey) {
+        *self.users.entry(key).or_default() += 1;
+    }
+
+    fn unused(&mut self, key: ObjectKey) {
+        let Some(users) = self.users.get_mut(&key) else { return };
+        *users = users.saturating_sub(1);
+        if *users == 0 {
+            self.users.remove(&key);
+            self.touched.push(VppKey::Object(key));
+        }
+    }
+
+    /// Whether something in VPP uses, or may use, an object: a route leads into it, or another object's value names it.
+    pub(crate) fn in_use(&self, key: &ObjectKey) -> bool {
+        self.users.contains_key(key)
+    }
+
+    /// VPP has this of an object's value; `None` where it has none, or it is not known.
+    pub(crate) fn set_held(&mut self, key: &ObjectKey, spec: Option<Spec>) {
+        self.set_value(key, spec, |entry| &mut entry.held);
+    }
+
+    /// An operation leaves that gives an object this value.
+    pub(crate) fn set_sent(&mut self, key: &ObjectKey, spec: Option<Spec>) {
+        self.set_value(key, spec, |entry| &mut entry.sent);
+    }
+
+    /// The operation in flight is over. VPP has the value now if it was `done`.
+    pub(crate) fn settle_sent(&mut self, key: &ObjectKey, done: bool) {
+        let Some(entry) = self.objects.get_mut(key) else { return };
+        // The count goes with the value.
+        let sent = entry.sent.take();
+        if done {
+            let before = std::mem::replace(&mut entry.held, sent);
+            if let Some(user) = before.and_then(|spec| spec.refers()) {
+                self.unused(user);
+            }
+        } else if let Some(user) = sent.and_then(|spec| spec.refers()) {
+            self.unused(user);
+        }
+    }
+
+    fn set_value(
+        &mut self,
+        key: &ObjectKey,
+        spec: Option<Spec>,
+        of: impl Fn(&mut ObjectEntry) -> &mut Option<Spec>,
+    ) {
+        let uses = spec.as_ref().and_then(Spec::refers);
+        let Some(entry) = self.objects.get_mut(key) else { return };
+        let before = std::mem::replace(of(entry), spec).and_then(|spec| spec.refers());
+        // In this order: what stays in use is not touched.
+        if let Some(key) = uses {
+            self.used(key);
+        }
+        if let Some(key) = before {
+            self.unused(key);
+        }
+    }
+
+    /// Nothing is known of any object, nothing in flight. Objects that nobody wants, nor did a moment ago, are dropped.
+    pub(crate) fn forget_objects(&mut self) {
+        self.objects.retain(|_, entry| {
+            *entry = ObjectEntry {
+                owners: std::mem::take(&mut entry.owners),
+                desired: entry.desired.take(),
+                lingers: entry.lingers,
+                ..ObjectEntry::default()
+            };
+            entry.wanted() || entry.lingers.is_some()
+        });
+        self.users.clear();
     }
 
     /// Whether an object is there and stays.
@@ -276,17 +377,14 @@ impl Store {
     pub(crate) fn interface(&self, key: &ObjectKey) -> Option<SwIfIndex> {
         match self.objects.get(key)?.actual {
             Actual::Interface(index) => Some(index),
-            Actual::Absent | Actual::Present | Actual::Source(_) => None,
+            Actual::Absent | Actual::Present | Actual::Source(_) | Actual::Index(_) => None,
         }
     }
 }
 
 /// The tunnels that a set of paths leads into.
-fn tunnels(paths: &[Path]) -> impl Iterator<Item = IpipKey> {
-    paths.iter().filter_map(|path| match path.to {
-        Target::Ipip(tunnel) => Some(tunnel),
-        Target::Gateway(_) | Target::Drop => None,
-    })
+fn tunnels(paths: &[Path]) -> impl Iterator<Item = ObjectKey> {
+    paths.iter().filter_map(|path| path.to.tunnel()).map(ObjectKey::Tunnel)
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! Destinations to objects of VPP: which provider carries the traffic, and what it needs.
 //!
 //! Destinations that have the same next hops and the same rule of encapsulation share one *way*: the provider is asked
-//! once for it, and a destination costs one number. When our node changes, each way is asked again and only the
-//! destinations of those that changed are edited; when a pool changes, only the destinations inside it are looked at.
+//! once for it, and a destination costs one number. When our node or a setting changes, each way is asked again, when
+//! another node does, those that lead to it; only the destinations of ways whose answer changed are edited. When a pool
+//! changes, only the destinations inside it are looked at.
 //!
 //! Addresses of services are never installed, whoever announces them: traffic to them is this node's own service proxy's
 //! affair, and a route would take it away.
@@ -11,6 +12,7 @@
 //! out of the tunnels they are in, and put them back.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bgp_core::time::Instant;
@@ -18,41 +20,15 @@ use ipnet::IpNet;
 
 use super::Handler;
 use crate::config::Config;
-use crate::desired::{Lengths, ObjectKey, Owner, Path, PrefixMap, VppKey, WayId};
+use crate::desired::{Lengths, Owner, Path, PrefixMap, VppKey, WayId, Wishes};
 use crate::effects::{Effects, Origin, VppEdit};
 use crate::event::Change;
 use crate::explain::{Carried, CarriedHop};
 use crate::model::{
     BgpConfig, BgpConfigName, Condition, Connectivity, Encapsulation, Hop, Node, NodeName, ObjectRef, Pool,
-    PoolName, RouteKey, TableId, family_of,
+    PoolName, RouteKey, TableId,
 };
-use crate::provider::{DesiredSet, Facts, Flat, Ipip, Provider, Unserved};
-
-/// How a pool, or its absence, has traffic carried.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Carriage {
-    /// As it is.
-    Flat,
-    /// By IPIP, always.
-    Ipip,
-    /// By IPIP, to next hops outside our own subnet.
-    IpipCrossSubnet,
-    /// In a way that this agent cannot do.
-    Unsupported,
-    /// Not at all: it is an address of a service.
-    Withheld,
-}
-
-impl Carriage {
-    fn of(pool: &Pool) -> Self {
-        match (pool.ipip, pool.vxlan) {
-            (Encapsulation::Always, _) => Self::Ipip,
-            (Encapsulation::CrossSubnet, _) => Self::IpipCrossSubnet,
-            (Encapsulation::Never, Encapsulation::Never) => Self::Flat,
-            (Encapsulation::Never, Encapsulation::Always | Encapsulation::CrossSubnet) => Self::Unsupported,
-        }
-    }
-}
+use crate::provider::{Carriage, Choice, DesiredSet, Facts, NodesChanged, Unserved, provider, select};
 
 /// A set of next hops under one rule of encapsulation, and what a provider said about it.
 #[derive(Debug)]
@@ -60,8 +36,8 @@ struct Way {
     carriage: Carriage,
     hops: Arc<[Hop]>,
     users: u32,
-    objects: BTreeSet<ObjectKey>,
-    routes: BTreeMap<RouteKey, Path>,
+    /// What it needs besides the routes of its destinations.
+    wishes: Wishes,
     /// The paths of a destination; none where no provider serves it.
     paths: Option<Arc<[Path]>>,
 }
@@ -70,7 +46,7 @@ struct Way {
 #[derive(Debug)]
 pub(crate) struct ConnectivityHandler {
     me: NodeName,
-    node: Option<Node>,
+    facts: Facts,
     pools: BTreeMap<PoolName, Pool>,
     carriages: PrefixMap<Carriage>,
     lengths: Lengths,
@@ -86,13 +62,15 @@ pub(crate) struct ConnectivityHandler {
     ways: Vec<Option<Way>>,
     free: Vec<u32>,
     by_hops: BTreeMap<(Carriage, Arc<[Hop]>), WayId>,
+    /// The ways through each next hop.
+    by_hop: BTreeMap<IpAddr, BTreeSet<WayId>>,
 }
 
 impl ConnectivityHandler {
     pub(crate) fn new(config: &Config) -> Self {
         Self {
             me: config.node.clone(),
-            node: None,
+            facts: Facts::new(config.node.clone(), config.encryption),
             pools: BTreeMap::new(),
             carriages: PrefixMap::default(),
             lengths: Lengths::default(),
@@ -106,6 +84,7 @@ impl ConnectivityHandler {
             ways: Vec::new(),
             free: Vec::new(),
             by_hops: BTreeMap::new(),
+            by_hop: BTreeMap::new(),
         }
     }
 
@@ -119,7 +98,7 @@ impl ConnectivityHandler {
         if self.services.covering(prefix, &self.service_lengths).is_some() {
             return Carriage::Withheld;
         }
-        self.carriages.covering(prefix, &self.lengths).map_or(Carriage::Flat, |(_, carriage)| *carriage)
+        self.carriages.covering(prefix, &self.lengths).map_or(Carriage::Outside, |(_, carriage)| *carriage)
     }
 
     fn put(&mut self, key: RouteKey, hops: &Arc<[Hop]>, fx: &mut Effects) {
@@ -166,20 +145,16 @@ impl ConnectivityHandler {
         if let Some(id) = self.by_hops.get(&key) {
             return *id;
         }
-        let way = Way {
-            carriage,
-            hops: Arc::clone(hops),
-            users: 0,
-            objects: BTreeSet::new(),
-            routes: BTreeMap::new(),
-            paths: None,
-        };
+        let way = Way { carriage, hops: Arc::clone(hops), users: 0, wishes: Wishes::default(), paths: None };
         let at = self.free.pop().unwrap_or(self.ways.len() as u32);
         match self.ways.get_mut(at as usize) {
             Some(slot) => *slot = Some(way),
             None => self.ways.push(Some(way)),
         }
         self.by_hops.insert(key, WayId(at));
+        for hop in hops.iter() {
+            self.by_hop.entry(hop.address).or_default().insert(WayId(at));
+        }
         self.ask(WayId(at), fx);
         WayId(at)
     }
@@ -201,10 +176,18 @@ impl ConnectivityHandler {
         if way.users > 0 {
             return;
         }
-        if let Some(way) = slot.take() {
+        if let Some(mut way) = slot.take() {
             self.by_hops.remove(&(way.carriage, Arc::clone(&way.hops)));
+            for hop in way.hops.iter() {
+                if let Some(ways) = self.by_hop.get_mut(&hop.address) {
+                    ways.remove(&id);
+                    if ways.is_empty() {
+                        self.by_hop.remove(&hop.address);
+                    }
+                }
+            }
             self.free.push(id.0);
-            give_up(id, &way.objects, way.routes.keys(), fx);
+            way.wishes.replace(Owner::Way(id), Wishes::default(), &mut fx.vpp);
             if self.open && way.paths.is_none() {
                 fx.conditions(Origin::Connectivity, subject(&way), Vec::new());
             }
@@ -213,33 +196,20 @@ impl ConnectivityHandler {
 
     /// Asks the providers about a way, and edits what is wanted for it. True where its paths are others than before.
     fn ask(&mut self, id: WayId, fx: &mut Effects) -> bool {
-        let Some(node) = self.node.as_ref().filter(|_| self.open) else { return false };
+        if !self.open || self.facts.own().is_none() {
+            return false;
+        }
         let Some(Some(way)) = self.ways.get_mut(id.0 as usize) else { return false };
-        let answer = desired(way.carriage, &way.hops, node);
-        let (set, problem) = match answer {
+        let answer = desired(way.carriage, &way.hops, &self.facts);
+        let (mut set, problem) = match answer {
             Ok(set) => (set, None),
             Err(problem) => (DesiredSet::default(), Some(problem)),
         };
-        let objects: BTreeSet<ObjectKey> = set.objects.into_iter().collect();
-        let routes: BTreeMap<RouteKey, Path> = set.routes.into_iter().collect();
-        let mut paths = set.paths;
-        paths.sort_unstable();
-        paths.dedup();
-        let paths: Option<Arc<[Path]>> = (!paths.is_empty()).then(|| paths.into());
-        for key in objects.difference(&way.objects) {
-            fx.vpp.push(VppEdit::Want(Owner::Way(id), *key));
-        }
-        for (key, path) in &routes {
-            if way.routes.get(key) != Some(path) {
-                fx.vpp.push(VppEdit::WantRoute(Owner::Way(id), *key, Arc::from([*path])));
-            }
-        }
-        let gone: BTreeSet<ObjectKey> = way.objects.difference(&objects).copied().collect();
-        give_up(id, &gone, way.routes.keys().filter(|key| !routes.contains_key(key)), fx);
+        let paths = std::mem::take(&mut set.paths);
+        let paths: Option<Arc<[Path]>> = (!paths.is_empty()).then(|| paths.into_iter().collect());
+        way.wishes.replace(Owner::Way(id), set.wishes(), &mut fx.vpp);
         let (served, serves) = (way.paths.is_some(), paths.is_some());
         let changed = way.paths != paths;
-        way.objects = objects;
-        way.routes = routes;
         way.paths = paths;
         if !serves || !served {
             let conditions = problem.map(|problem| condition(&self.me, problem)).into_iter().collect();
@@ -248,19 +218,34 @@ impl ConnectivityHandler {
         changed
     }
 
-    /// Our node or the completeness of the lists changed.
-    fn node_changed(&mut self, fx: &mut Effects) {
+    /// Nodes, or the completeness of their list, changed.
+    fn nodes_changed(&mut self, changed: &NodesChanged, fx: &mut Effects) {
         if !self.open {
             self.open_if_known(fx);
             return;
         }
-        // A node that vanished has no address, so nothing can be carried; what is in VPP stays wanted until the
+        // A node of ours that vanished has no address, so nothing can be carried; what is in VPP stays wanted until the
         // node says otherwise, as its object may be on its way back.
-        if self.node.is_none() {
+        if self.facts.own().is_none() {
             return;
         }
-        let ids: Vec<WayId> = self.by_hops.values().copied().collect();
-        let changed: BTreeSet<WayId> = ids.into_iter().filter(|id| self.ask(*id, fx)).collect();
+        let ways: BTreeSet<WayId> = if changed.own {
+            self.by_hops.values().copied().collect()
+        } else {
+            changed
+                .addresses
+                .iter()
+                .filter_map(|address| self.by_hop.get(address))
+                .flatten()
+                .copied()
+                .collect()
+        };
+        self.ask_again(ways, fx);
+    }
+
+    /// Something changed that these ways depend on.
+    fn ask_again(&mut self, ways: BTreeSet<WayId>, fx: &mut Effects) {
+        let changed: BTreeSet<WayId> = ways.into_iter().filter(|id| self.ask(*id, fx)).collect();
         if changed.is_empty() {
             return;
         }
@@ -275,7 +260,7 @@ impl ConnectivityHandler {
 
     fn open_if_known(&mut self, fx: &mut Effects) {
         let known = self.nodes_known && self.pools_known && self.configs_known;
-        if self.open || !known || self.node.is_none() {
+        if self.open || !known || self.facts.own().is_none() {
             return;
         }
         self.open = true;
@@ -307,27 +292,22 @@ impl ConnectivityHandler {
             let (address, weight) = (hop.address, hop.weight);
             let none =
                 |reason: &str| CarriedHop { address, weight, provider: None, reason: reason.to_owned() };
-            let Some(node) = self.node.as_ref().filter(|_| self.open) else {
+            if !self.open || self.facts.own().is_none() {
                 return none("this node's object and the pools are not known yet");
+            }
+            let Choice { kind, why } = match select(way.carriage, hop.address, &self.facts) {
+                Ok(choice) => choice,
+                Err(reason) => return none(reason),
             };
-            match provider(way.carriage, hop, node) {
-                Err(reason) => none(reason),
-                Ok((provider, reason)) => {
-                    match provider.desired(*hop, Facts { node }, &mut DesiredSet::default()) {
-                        Ok(()) => CarriedHop {
-                            provider: Some(provider.name()),
-                            reason: if pool.is_some() { reason } else { "in no pool: routed as it is" }
-                                .to_owned(),
-                            ..none("")
-                        },
-                        Err(problem) => none(&condition(&self.me, problem).reason),
-                    }
-                }
+            let Some(provider) = provider(kind) else { return none(NO_PROVIDER) };
+            match provider.desired(*hop, way.carriage, &self.facts, &mut DesiredSet::default()) {
+                Ok(()) => CarriedHop { provider: Some(provider.name()), reason: why.to_owned(), ..none("") },
+                Err(problem) => none(&condition(&self.me, problem).reason),
             }
         });
         let carried = Carried { pool: pool.clone(), hops: hops.collect() };
-        let objects = way.objects.iter().copied().map(VppKey::Object);
-        Some((carried, objects.chain(way.routes.keys().copied().map(VppKey::Route)).collect()))
+        let objects = way.wishes.objects.keys().copied().map(VppKey::Object);
+        Some((carried, objects.chain(way.wishes.routes.keys().copied().map(VppKey::Route)).collect()))
     }
 
     /// Looks again at every destination inside these prefixes.
@@ -383,37 +363,21 @@ fn difference(one: &PrefixMap<()>, other: &PrefixMap<()>) -> BTreeSet<IpNet> {
     &only(one, other) | &only(other, one)
 }
 
+/// What the traffic of a pool needs that this release has not got.
+const NO_PROVIDER: &str = "no provider of this release can do the pool's encapsulation";
+
 /// Everything that must exist for a set of next hops.
-fn desired(carriage: Carriage, hops: &[Hop], node: &Node) -> Result<DesiredSet, Unserved> {
+fn desired(carriage: Carriage, hops: &[Hop], facts: &Facts) -> Result<DesiredSet, Unserved> {
     let mut set = DesiredSet::default();
     for hop in hops {
+        let choice = select(carriage, hop.address, facts);
         // The pool's own condition says so.
-        let Ok((provider, _)) = provider(carriage, hop, node) else { return Ok(DesiredSet::default()) };
-        provider.desired(*hop, Facts { node }, &mut set)?;
+        let Some(provider) = choice.ok().and_then(|choice| provider(choice.kind)) else {
+            return Ok(DesiredSet::default());
+        };
+        provider.desired(*hop, carriage, facts, &mut set)?;
     }
     Ok(set)
-}
-
-/// Who carries traffic to a next hop, and why; or why nobody does.
-fn provider(
-    carriage: Carriage,
-    hop: &Hop,
-    node: &Node,
-) -> Result<(&'static dyn Provider, &'static str), &'static str> {
-    Ok(match carriage {
-        Carriage::Flat => (&Flat, "no encapsulation"),
-        Carriage::Ipip => (&Ipip, "ipipMode is Always"),
-        Carriage::IpipCrossSubnet => match node.subnet(family_of(hop.address)) {
-            Some(subnet) if !subnet.contains(&hop.address) => {
-                (&Ipip, "ipipMode is CrossSubnet and the next hop is outside this node's subnet")
-            }
-            Some(_) => (&Flat, "ipipMode is CrossSubnet and the next hop is in this node's subnet"),
-            // The route is good all the same.
-            None => (&Flat, "ipipMode is CrossSubnet and this node has no subnet of the IP version to cross"),
-        },
-        Carriage::Unsupported => return Err("no provider of this release can do the pool's encapsulation"),
-        Carriage::Withheld => return Err("addresses of services are announced, never installed"),
-    })
 }
 
 /// What a node has to change so that a way can be used.
@@ -467,17 +431,6 @@ fn subject(way: &Way) -> String {
     format!("{:?} {}", way.carriage, hops.join(" "))
 }
 
-fn give_up<'a>(
-    id: WayId,
-    objects: &BTreeSet<ObjectKey>,
-    routes: impl Iterator<Item = &'a RouteKey>,
-    fx: &mut Effects,
-) {
-    fx.vpp.extend(routes.map(|key| VppEdit::ReleaseRoute(Owner::Way(id), *key)));
-    // Settings before the tunnel they belong to.
-    fx.vpp.extend(objects.iter().rev().map(|key| VppEdit::Release(Owner::Way(id), *key)));
-}
-
 impl Handler<Change<RouteKey, Connectivity>> for ConnectivityHandler {
     fn on(&mut self, _now: Instant, event: &Change<RouteKey, Connectivity>, fx: &mut Effects) {
         match event {
@@ -500,17 +453,9 @@ impl Handler<Change<RouteKey, Connectivity>> for ConnectivityHandler {
 
 impl Handler<Change<NodeName, Node>> for ConnectivityHandler {
     fn on(&mut self, _now: Instant, event: &Change<NodeName, Node>, fx: &mut Effects) {
-        let node = match event {
-            Change::Resync(all) => {
-                self.nodes_known = true;
-                all.iter().find(|(name, _)| *name == self.me).map(|(_, node)| node.clone())
-            }
-            Change::Upsert(name, node) if *name == self.me => Some(node.clone()),
-            Change::Delete(name) if *name == self.me => None,
-            Change::Upsert(..) | Change::Delete(_) => return,
-        };
-        self.node = node;
-        self.node_changed(fx);
+        self.nodes_known |= matches!(event, Change::Resync(_));
+        let changed = self.facts.nodes_changed(event);
+        self.nodes_changed(&changed, fx);
     }
 }
 

@@ -23,6 +23,30 @@ impl fmt::Display for TableId {
     }
 }
 
+/// A VXLAN network identifier: 24 bits.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Vni(u32);
+
+impl Vni {
+    /// The network's number, 0 to 2^24 - 1; `None` where it is larger.
+    #[must_use]
+    pub const fn new(number: u32) -> Option<Self> {
+        if number < 1 << 24 { Some(Self(number)) } else { None }
+    }
+
+    /// The network's number.
+    #[must_use]
+    pub const fn number(self) -> u32 {
+        self.0
+    }
+}
+
+impl fmt::Display for Vni {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
 /// What makes a route unique: its table and its prefix.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RouteKey {

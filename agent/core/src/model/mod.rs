@@ -20,7 +20,7 @@ pub use bgp_config::{
     BgpConfig, BgpConfigName, DEFAULT_ASN, PrefixAdvertisement, ProgramClusterRoutes, ServiceRanges,
 };
 pub use condition::{Condition, Location, ObjectRef, Severity};
-pub use connectivity::{Connectivity, Hop, Origin, RouteKey, TableId};
+pub use connectivity::{Connectivity, Hop, Origin, RouteKey, TableId, Vni};
 pub use filter::{
     AnyCommunity, Direction, Filter, FilterAction, FilterRule, Glob, MatchOperator, Operation, PeerType,
     PrefixMatch, RoutePriority,

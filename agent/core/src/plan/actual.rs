@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::operation::TUNNEL_TAG;
-use crate::desired::{Actual, IpipKey, ObjectEntry, ObjectKey, Path, SetId, State, Store, Target};
+use crate::desired::{Actual, ObjectEntry, ObjectKey, Path, SetId, Spec, State, Store, Target, Tunnel};
 use crate::event::{Dump, DumpedTunnel, FibPath, FibPathKind, Interface, SwIfIndex};
 use crate::model::TableId;
 
@@ -37,14 +37,7 @@ pub(super) fn forget(store: &mut Store) {
         store.unhold(id);
     }
     store.sets.forget_resolved();
-    store.objects.retain(|_, entry| {
-        entry.actual = Actual::Absent;
-        entry.state = State::Idle;
-        entry.attempts = 0;
-        entry.leaving = false;
-        entry.adopted = false;
-        entry.wanted()
-    });
+    store.forget_objects();
     store.touched.clear();
 }
 
@@ -81,39 +74,54 @@ pub(super) fn find_uplink(store: &mut Store, interfaces: &[Interface]) -> bool {
         })
     });
     let actual = found.map_or(Actual::Absent, |interface| Actual::Interface(interface.index));
+    let mtu = found.map(|interface| interface.mtu).filter(|mtu| *mtu > 0);
+    let resized = std::mem::replace(&mut store.uplink_mtu, mtu) != mtu;
     let entry = store.objects.entry(ObjectKey::Uplink).or_default();
-    std::mem::replace(&mut entry.actual, actual) != actual
+    std::mem::replace(&mut entry.actual, actual) != actual || resized
 }
 
 fn merge_tunnels(
     store: &mut Store,
     dump: &Dump,
     interfaces: &BTreeMap<SwIfIndex, &Interface>,
-) -> BTreeMap<SwIfIndex, IpipKey> {
+) -> BTreeMap<SwIfIndex, Tunnel> {
     let mut tunnels = BTreeMap::new();
     for tunnel in &dump.tunnels {
-        let key = IpipKey { local: tunnel.local, remote: tunnel.remote };
-        tunnels.insert(tunnel.index, key);
+        let key = ObjectKey::Tunnel(tunnel.tunnel);
+        tunnels.insert(tunnel.index, tunnel.tunnel);
         let Some(interface) = interfaces.get(&tunnel.index) else { continue };
-        let wanted = store.objects.get(&ObjectKey::Ipip(key)).is_some_and(ObjectEntry::wanted);
+        let wanted = store.objects.get(&key).is_some_and(ObjectEntry::wanted);
         if !wanted && !is_ours(dump, tunnel, interface) {
             continue;
         }
-        let entry = store.objects.entry(ObjectKey::Ipip(key)).or_default();
+        let entry = store.objects.entry(key).or_default();
         entry.actual = Actual::Interface(tunnel.index);
-        entry.adopted = !wanted;
-        let mut setting =
-            |key: ObjectKey, actual: Actual| store.objects.entry(key).or_default().actual = actual;
+        entry.adopted = !wanted && entry.lingers.is_none();
+        let mut setting = |key: ObjectKey, spec: Option<Spec>| {
+            store.objects.entry(key).or_default().actual = Actual::Present;
+            store.set_held(&key, spec);
+        };
         if interface.tag.starts_with(TUNNEL_TAG) {
-            setting(ObjectKey::Tag(key), Actual::Present);
+            setting(ObjectKey::Tag(tunnel.tunnel), None);
         }
         if interface.admin_up {
-            setting(ObjectKey::AdminUp(key), Actual::Present);
+            setting(ObjectKey::AdminUp(tunnel.tunnel), None);
         }
         if let Some(lender) = interface.unnumbered {
-            setting(ObjectKey::Unnumbered(key), Actual::Interface(lender));
+            setting(ObjectKey::Unnumbered(tunnel.tunnel), Some(Spec::Lender(lender)));
         }
-        // VPP doesn't show whether GSO is on; asking twice does no harm.
+        if interface.mtu > 0 {
+            setting(ObjectKey::Mtu(tunnel.tunnel), Some(Spec::Mtu(interface.mtu)));
+        }
+        // VPP doesn't show whether GSO and CNAT are on; asking twice does no harm.
+    }
+    for (index, family, table) in &dump.vrfs {
+        let Some(key) = tunnels.get(index).map(|tunnel| ObjectKey::Vrf(*tunnel, *family)) else { continue };
+        // Only a tunnel of ours has settings that matter.
+        if tunnels.get(index).is_some_and(|tunnel| store.present(&ObjectKey::Tunnel(*tunnel))) {
+            store.objects.entry(key).or_default().actual = Actual::Present;
+            store.set_held(&key, Some(Spec::Table(*table)));
+        }
     }
     tunnels
 }
@@ -121,34 +129,35 @@ fn merge_tunnels(
 fn is_ours(dump: &Dump, tunnel: &DumpedTunnel, interface: &Interface) -> bool {
     let ours =
         |address: IpAddr| dump.interfaces.iter().any(|i| i.addresses.iter().any(|net| net.addr() == address));
-    let unfinished = || interface.tag.is_empty() && !interface.admin_up && ours(tunnel.local);
+    let unfinished = || interface.tag.is_empty() && !interface.admin_up && ours(tunnel.tunnel.local());
     interface.tag.starts_with(TUNNEL_TAG) || unfinished()
 }
 
 /// See the module's text.
 fn is_dead(
     interfaces: &BTreeMap<SwIfIndex, &Interface>,
-    tunnels: &BTreeMap<SwIfIndex, IpipKey>,
+    tunnels: &BTreeMap<SwIfIndex, Tunnel>,
     path: &FibPath,
 ) -> bool {
     match path.kind {
-        FibPathKind::Attached(index) => interfaces
+        FibPathKind::Attached(index) | FibPathKind::Via(_, index) => interfaces
             .get(&index)
             .is_none_or(|found| tunnels.contains_key(&index) && !found.tag.starts_with(TUNNEL_TAG)),
-        FibPathKind::Via(..) | FibPathKind::Recursive(..) | FibPathKind::Drop | FibPathKind::Other => false,
+        FibPathKind::Recursive(..) | FibPathKind::Drop | FibPathKind::Other => false,
     }
 }
 
 /// The number of the set of paths that VPP shows, if it is one that could be wanted.
-fn desired_form(store: &mut Store, tunnels: &BTreeMap<SwIfIndex, IpipKey>, paths: &[FibPath]) -> SetId {
+fn desired_form(store: &mut Store, tunnels: &BTreeMap<SwIfIndex, Tunnel>, paths: &[FibPath]) -> SetId {
     let form: Option<Vec<Path>> = paths
         .iter()
         .map(|path| {
             let to = match path.kind {
-                FibPathKind::Attached(index) => Target::Ipip(*tunnels.get(&index)?),
+                FibPathKind::Attached(index) => Target::Tunnel(*tunnels.get(&index)?),
+                FibPathKind::Via(gateway, index) => Target::TunnelVia(*tunnels.get(&index)?, gateway),
                 FibPathKind::Recursive(address, TableId::MAIN) => Target::Gateway(address),
                 FibPathKind::Drop => Target::Drop,
-                FibPathKind::Recursive(..) | FibPathKind::Via(..) | FibPathKind::Other => return None,
+                FibPathKind::Recursive(..) | FibPathKind::Other => return None,
             };
             Some(Path { to, weight: path.weight.max(1) })
         })

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use bgp_core::time::Instant;
 
-use crate::desired::{Actual, IpipKey, ObjectEntry, ObjectKey, Store, VppKey};
+use super::diff::settled;
+use super::order::{End, Rules};
+use crate::desired::{Actual, ObjectEntry, ObjectKey, Store, VppKey};
 use crate::event::SwIfIndex;
 
 /// At most so many objects are named; the counts are complete.
@@ -45,37 +47,34 @@ pub(super) struct Audits {
 #[derive(Debug)]
 pub(super) struct Before {
     unsettled: BTreeSet<VppKey>,
-    offloading: Vec<(IpipKey, SwIfIndex)>,
+    /// Objects that VPP doesn't show; of a setting also the interface that had it.
+    unseen: Vec<(ObjectKey, Option<SwIfIndex>, ObjectEntry)>,
 }
 
 impl Before {
     pub(super) fn of(store: &Store) -> Self {
-        let offloading = store.objects.iter().filter_map(|(key, entry)| match key {
-            ObjectKey::Gso(tunnel) if entry.present() => {
-                Some((*tunnel, store.interface(&ObjectKey::Ipip(*tunnel))?))
-            }
-            ObjectKey::Uplink
-            | ObjectKey::FibSource
-            | ObjectKey::Table(..)
-            | ObjectKey::Ipip(_)
-            | ObjectKey::Tag(_)
-            | ObjectKey::Unnumbered(_)
-            | ObjectKey::Gso(_)
-            | ObjectKey::AdminUp(_) => None,
-        });
-        Self { offloading: offloading.collect(), unsettled: unsettled(store) }
+        let unseen = store.objects.iter().filter(|(key, entry)| !Rules::of(key).shown && entry.present());
+        let unseen = unseen.map(|(key, entry)| (*key, carrier(store, key), entry.clone()));
+        Self { unseen: unseen.collect(), unsettled: unsettled(store) }
     }
 
-    /// VPP doesn't show whether offload is on. A tunnel that is as it was still has it.
-    pub(super) fn keep_offload(&self, store: &mut Store) {
-        for (tunnel, index) in &self.offloading {
-            let same = store.interface(&ObjectKey::Ipip(*tunnel)) == Some(*index)
-                && store.present(&ObjectKey::Tag(*tunnel));
-            if same && let Some(entry) = store.objects.get_mut(&ObjectKey::Gso(*tunnel)) {
-                entry.actual = Actual::Present;
+    /// VPP is the one of before, so what it doesn't show is still there: on an interface, if that is as it was.
+    pub(super) fn keep_unseen(&self, store: &mut Store) {
+        for (key, index, entry) in &self.unseen {
+            let same = key
+                .setting_of()
+                .is_none_or(|tunnel| carrier(store, key) == *index && store.present(&ObjectKey::Tag(tunnel)));
+            if same && let Some(now) = store.objects.get_mut(key) {
+                now.actual = entry.actual;
+                store.set_held(key, entry.held().cloned());
             }
         }
     }
+}
+
+/// The interface that a setting is of.
+fn carrier(store: &Store, key: &ObjectKey) -> Option<SwIfIndex> {
+    store.interface(&ObjectKey::Tunnel(key.setting_of()?))
 }
 
 impl Audits {
@@ -138,7 +137,7 @@ fn unsettled(store: &Store) -> BTreeSet<VppKey> {
     let objects = store
         .objects
         .iter()
-        .filter(|(key, entry)| !settled(store, key, entry))
+        .filter(|(key, entry)| !as_wanted(store, key, entry))
         .map(|(key, _)| VppKey::Object(*key));
     let routes = store.routes.iter().flat_map(|(table, routes)| {
         routes
@@ -149,17 +148,15 @@ fn unsettled(store: &Store) -> BTreeSet<VppKey> {
     objects.chain(routes).collect()
 }
 
-fn settled(store: &Store, key: &ObjectKey, entry: &ObjectEntry) -> bool {
-    match key {
-        // The first is only ever found, the second never seen.
-        ObjectKey::Uplink | ObjectKey::Gso(_) => true,
-        ObjectKey::Ipip(_) => entry.wanted() == (entry.actual != Actual::Absent),
-        ObjectKey::Unnumbered(_) => {
-            let uplink = store.interface(&ObjectKey::Uplink).map(Actual::Interface);
-            !entry.wanted() || uplink == Some(entry.actual)
-        }
-        ObjectKey::FibSource | ObjectKey::Table(..) | ObjectKey::Tag(_) | ObjectKey::AdminUp(_) => {
-            !entry.wanted() || entry.actual != Actual::Absent
-        }
+fn as_wanted(store: &Store, key: &ObjectKey, entry: &ObjectEntry) -> bool {
+    let rules = Rules::of(key);
+    if *key == ObjectKey::Uplink || !rules.shown {
+        // The first is only ever found, the others never seen.
+        true
+    } else if entry.wanted() {
+        settled(store, key, entry)
+    } else {
+        // What goes by itself, or stays, is nobody's concern; nor is what lingers.
+        rules.end != End::Deleted || entry.actual == Actual::Absent || entry.lingers.is_some()
     }
 }

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use super::operation::{TUNNEL_TAG, VppAction};
-use super::order::{Need, needs_of_object, needs_of_route};
-use crate::desired::{Actual, ObjectEntry, ObjectKey, Path, SetId, State, Store, Target};
-use crate::event::{FibPath, FibPathKind, FibSourceId, SwIfIndex};
+use bgp_core::time::Instant;
+
+use super::operation::VppAction;
+use super::order::{Changing, End, Need, Rules, needs_of_object, needs_of_route};
+use super::steps;
+use crate::desired::{Actual, ObjectEntry, ObjectKey, Path, SetId, Spec, State, Store, Target};
+use crate::event::{FibPath, FibPathKind, FibSourceId};
 use crate::model::{RouteKey, TableId};
 
 /// What is to be done about an entry now.
@@ -19,12 +22,16 @@ pub(super) enum Step {
     Hold,
     /// Nothing until this object is there.
     Wait(ObjectKey),
-    /// Nothing until no route leads into the tunnel any more; the store touches it then.
-    WaitForRoutes,
+    /// Nothing until nothing in VPP uses it any more; the store touches it then.
+    WaitForUsers,
+    /// Nothing before this time: somebody may want it again.
+    Linger(Instant),
     /// Ask VPP.
     Emit {
         /// For what.
         action: VppAction,
+        /// The value that the object has then.
+        spec: Option<Spec>,
         /// The object will be gone.
         leaving: bool,
     },
@@ -41,14 +48,14 @@ pub(super) fn route_step(store: &mut Store, key: RouteKey, may_delete: bool) -> 
     if entry.actual == SetId::DEAD
         && let Some(source) = fib_source(store)
     {
-        return Step::Emit { action: VppAction::DelRoute { source, table, prefix }, leaving: true };
+        return gone(VppAction::DelRoute { source, table, prefix });
     }
     if entry.desired == SetId::NONE {
         if entry.adopted && !may_delete {
             return Step::Hold;
         }
         let Some(source) = fib_source(store) else { return Step::Wait(ObjectKey::FibSource) };
-        return Step::Emit { action: VppAction::DelRoute { source, table, prefix }, leaving: true };
+        return gone(VppAction::DelRoute { source, table, prefix });
     }
     let paths = store.sets.paths(entry.desired);
     let mut blocker = None;
@@ -72,34 +79,29 @@ pub(super) fn route_step(store: &mut Store, key: RouteKey, may_delete: bool) -> 
             Err(missing) => return Step::Wait(missing),
         },
     };
-    Step::Emit { action: VppAction::PutRoute { source, table, prefix, paths }, leaving: false }
+    Step::Emit { action: VppAction::PutRoute { source, table, prefix, paths }, spec: None, leaving: false }
+}
+
+const fn gone(action: VppAction) -> Step {
+    Step::Emit { action, spec: None, leaving: true }
 }
 
 /// The next step for anything else.
-pub(super) fn object_step(store: &Store, key: ObjectKey, may_delete: bool) -> Step {
+pub(super) fn object_step(store: &Store, key: ObjectKey, now: Instant, may_delete: bool) -> Step {
     let Some(entry) = store.objects.get(&key) else { return Step::Settled };
     if !entry.wanted() {
-        return unwanted_step(store, key, entry, may_delete);
+        return unwanted_step(store, key, entry, now, may_delete);
     }
-    let settled = match key {
-        // Borrowed addresses are right only while they come from the uplink of now.
-        ObjectKey::Unnumbered(_) => match store.interface(&ObjectKey::Uplink) {
-            Some(uplink) => entry.actual == Actual::Interface(uplink),
-            None => false,
-        },
-        ObjectKey::Uplink
-        | ObjectKey::FibSource
-        | ObjectKey::Table(..)
-        | ObjectKey::Ipip(_)
-        | ObjectKey::Tag(_)
-        | ObjectKey::Gso(_)
-        | ObjectKey::AdminUp(_) => entry.actual != Actual::Absent,
+    let spec = match steps::value(store, &key, entry) {
+        Ok(spec) => spec,
+        Err(missing) => return Step::Wait(missing),
     };
-    if settled {
+    let there = entry.actual != Actual::Absent;
+    if there && entry.held() == spec.as_ref() {
         return Step::Settled;
     }
     let mut blocker = None;
-    needs_of_object(&key, |need| {
+    needs_of_object(&key, spec.as_ref(), |need| {
         if !met(store, need) {
             blocker = Some(need.key());
         }
@@ -108,78 +110,58 @@ pub(super) fn object_step(store: &Store, key: ObjectKey, may_delete: bool) -> St
     if let Some(blocker) = blocker {
         return Step::Wait(blocker);
     }
-    match create(store, &key) {
-        Ok(action) => Step::Emit { action, leaving: false },
+    if there && Rules::of(&key).changing == Changing::Anew {
+        return steps::delete(store, &key, entry).map_or(Step::Settled, gone);
+    }
+    match steps::create(store, &key, spec.as_ref()) {
+        Ok(action) => Step::Emit { action, spec, leaving: false },
         Err(missing) => Step::Wait(missing),
     }
 }
 
-fn unwanted_step(store: &Store, key: ObjectKey, entry: &ObjectEntry, may_delete: bool) -> Step {
-    match key {
-        ObjectKey::Ipip(tunnel) => match entry.actual {
-            Actual::Interface(index) => {
-                if entry.adopted && !may_delete {
-                    Step::Hold
-                } else if store.tunnel_in_use(&tunnel) {
-                    Step::WaitForRoutes
-                } else {
-                    Step::Emit { action: VppAction::DelIpip { index }, leaving: true }
-                }
-            }
-            Actual::Absent | Actual::Present | Actual::Source(_) => Step::Forget,
-        },
+fn unwanted_step(store: &Store, key: ObjectKey, entry: &ObjectEntry, now: Instant, may_delete: bool) -> Step {
+    let there = entry.actual != Actual::Absent;
+    let rules = Rules::of(&key);
+    match rules.end {
+        End::Stays => Step::Settled,
         // Settings go with their interface; until then they are remembered, in case it is wanted again.
-        ObjectKey::Tag(tunnel)
-        | ObjectKey::Unnumbered(tunnel)
-        | ObjectKey::Gso(tunnel)
-        | ObjectKey::AdminUp(tunnel) => {
-            if store.present(&ObjectKey::Ipip(tunnel)) && entry.actual != Actual::Absent {
-                Step::Settled
-            } else {
-                Step::Forget
-            }
+        End::WithTunnel => {
+            let stays = key.setting_of().is_some_and(|tunnel| store.present(&ObjectKey::Tunnel(tunnel)));
+            if stays && there { Step::Settled } else { Step::Forget }
         }
-        ObjectKey::Uplink | ObjectKey::FibSource | ObjectKey::Table(..) => Step::Settled,
+        End::Deleted if !there => Step::Forget,
+        End::Deleted if entry.adopted && !may_delete => Step::Hold,
+        End::Deleted if store.in_use(&key) => Step::WaitForUsers,
+        End::Deleted => match entry.lingers {
+            // What an earlier run left nobody has wanted for longer than that.
+            None if !entry.adopted && !rules.linger.is_zero() => Step::Linger(now + rules.linger),
+            Some(until) if until > now => Step::Linger(until),
+            Some(_) | None => steps::delete(store, &key, entry).map_or(Step::Forget, gone),
+        },
     }
+}
+
+/// Whether something is there as it shall be.
+pub(super) fn settled(store: &Store, key: &ObjectKey, entry: &ObjectEntry) -> bool {
+    let there = entry.actual != Actual::Absent;
+    there && steps::value(store, key, entry).is_ok_and(|spec| entry.held() == spec.as_ref())
 }
 
 /// Whether something needed is there, or on its way where that is enough.
 fn met(store: &Store, need: Need) -> bool {
     match need {
         Need::Present(key) => store.present(&key),
-        Need::Underway(key) => store
-            .objects
-            .get(&key)
-            .is_some_and(|entry| entry.present() || (entry.state == State::InFlight && !entry.leaving)),
+        Need::After(key) => store.objects.get(&key).is_none_or(|entry| {
+            !entry.wanted() || entry.present() || (entry.state == State::InFlight && !entry.leaving)
+        }),
     }
 }
 
 fn fib_source(store: &Store) -> Option<FibSourceId> {
     match store.objects.get(&ObjectKey::FibSource)?.actual {
         Actual::Source(id) => Some(id),
-        Actual::Absent | Actual::Present | Actual::Interface(_) => None,
+        Actual::Absent | Actual::Present | Actual::Interface(_) | Actual::Index(_) => None,
     }
-}
-
-fn create(store: &Store, key: &ObjectKey) -> Result<VppAction, ObjectKey> {
-    let index_of = |key: ObjectKey| -> Result<SwIfIndex, ObjectKey> { store.interface(&key).ok_or(key) };
-    Ok(match key {
-        // Nothing can be done but wait until it appears.
-        ObjectKey::Uplink => return Err(ObjectKey::Uplink),
-        ObjectKey::FibSource => VppAction::AddFibSource,
-        ObjectKey::Table(table, family) => VppAction::AddTable { table: *table, family: *family },
-        ObjectKey::Ipip(tunnel) => VppAction::AddIpip { local: tunnel.local, remote: tunnel.remote },
-        ObjectKey::Tag(tunnel) => VppAction::SetTag {
-            index: index_of(ObjectKey::Ipip(*tunnel))?,
-            tag: format!("{TUNNEL_TAG}{}", tunnel.remote).into(),
-        },
-        ObjectKey::Unnumbered(tunnel) => VppAction::SetUnnumbered {
-            index: index_of(ObjectKey::Ipip(*tunnel))?,
-            lender: index_of(ObjectKey::Uplink)?,
-        },
-        ObjectKey::Gso(tunnel) => VppAction::SetGso { index: index_of(ObjectKey::Ipip(*tunnel))? },
-        ObjectKey::AdminUp(tunnel) => VppAction::SetUp { index: index_of(ObjectKey::Ipip(*tunnel))? },
-    })
 }
 
 fn resolve(store: &Store, paths: &[Path]) -> Result<Arc<[FibPath]>, ObjectKey> {
@@ -188,9 +170,9 @@ fn resolve(store: &Store, paths: &[Path]) -> Result<Arc<[FibPath]>, ObjectKey> {
         .map(|path| {
             let kind = match path.to {
                 Target::Gateway(address) => FibPathKind::Recursive(address, TableId::MAIN),
-                Target::Ipip(tunnel) => {
-                    let key = ObjectKey::Ipip(tunnel);
-                    FibPathKind::Attached(store.interface(&key).ok_or(key)?)
+                Target::Tunnel(tunnel) => FibPathKind::Attached(steps::index_of(store, tunnel)?),
+                Target::TunnelVia(tunnel, gateway) => {
+                    FibPathKind::Via(gateway, steps::index_of(store, tunnel)?)
                 }
                 Target::Drop => FibPathKind::Drop,
             };

@@ -1,7 +1,7 @@
 //! From what shall be to what is: operations for VPP and commands for the speaker.
 //!
-//! `operation` says what an executor is asked to do. `order` gives every object its rank and what it needs.
-//! `diff` looks at one entry of the store and says the next step. `actual` turns a dump into what is known of
+//! `operation` says what an executor is asked to do. `order` gives every object its rank and what it needs, `steps` the
+//! actions that make, change and delete it. `diff` looks at one entry of the store and says the next step. `actual` turns a dump into what is known of
 //! VPP, and `audit` says what differed from it. `run` is the reconciler of VPP as a value: what is ready, in flight, retried, blocked. `speaker` is the same for
 //! the speaker, which is simpler: it lives in this process and starts empty.
 //!
@@ -17,9 +17,10 @@ mod order;
 mod report;
 mod run;
 mod speaker;
+mod steps;
 
 pub use audit::Audit;
-pub use operation::{OpId, Retval, SpeakerOp, TUNNEL_TAG, VppAction, VppFailure, VppOp};
+pub use operation::{OpId, Retval, SpeakerOp, TUNNEL_TAG, VppAction, VppFailure, VppOp, tag};
 pub(crate) use order::family;
 pub use report::{BlockedObject, KindCounts, VppReport, VppState};
 pub(crate) use run::VppPlan;

@@ -8,11 +8,23 @@ use bgp_core::Family;
 use bgp_core::command::Command;
 use ipnet::IpNet;
 
+use crate::desired::{Tunnel, VxlanKey};
 use crate::event::{FibPath, FibSourceId, SwIfIndex};
 use crate::model::TableId;
 
-/// What the tags of our tunnels begin with; the remote address follows.
-pub const TUNNEL_TAG: &str = "peregrine ipip ";
+/// What the tags of our tunnels begin with; the kind and an address follow.
+pub const TUNNEL_TAG: &str = "peregrine ";
+
+/// The tag of a tunnel, at most 63 octets: what VPP bears.
+#[must_use]
+pub fn tag(tunnel: &Tunnel) -> Arc<str> {
+    match tunnel {
+        Tunnel::Ipip(key) => format!("{TUNNEL_TAG}ipip {}", key.remote),
+        Tunnel::Vxlan(key) => format!("{TUNNEL_TAG}vxlan {}", key.remote),
+        Tunnel::Wireguard(key) => format!("{TUNNEL_TAG}wireguard {}", key.local),
+    }
+    .into()
+}
 
 /// Number of an operation, never given out twice by one engine.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,6 +56,12 @@ pub enum VppAction {
         /// Its family.
         family: Family,
     },
+    /// Learn where packets of a family go when they come out of a VXLAN tunnel. Answered by
+    /// [`VppReply::Index`](crate::event::VppReply::Index).
+    AddDecapNext {
+        /// The family.
+        family: Family,
+    },
     /// Make an IPIP tunnel whose outer addresses are looked up in the main table. Answered by
     /// [`VppReply::SwIfIndex`](crate::event::VppReply::SwIfIndex); [`VppFailure::Exists`] if there is one already.
     AddIpip {
@@ -56,6 +74,21 @@ pub enum VppAction {
     DelIpip {
         /// Its interface.
         index: SwIfIndex,
+    },
+    /// Make a VXLAN tunnel. Answered by [`VppReply::SwIfIndex`](crate::event::VppReply::SwIfIndex);
+    /// [`VppFailure::Taken`] if there is one already.
+    AddVxlan {
+        /// What makes it unique.
+        key: VxlanKey,
+        /// Where packets go when they come out of it, as VPP said to [`VppAction::AddDecapNext`].
+        decap_next: u32,
+    },
+    /// Delete a VXLAN tunnel; [`VppFailure::Absent`] if there is none.
+    DelVxlan {
+        /// What makes it unique.
+        key: VxlanKey,
+        /// Where packets go when they come out of it.
+        decap_next: u32,
     },
     /// Put a tag on an interface.
     SetTag {
@@ -75,6 +108,27 @@ pub enum VppAction {
     SetGso {
         /// The interface.
         index: SwIfIndex,
+    },
+    /// Have packets of an interface pass source NAT and service translation.
+    SetCnat {
+        /// The interface.
+        index: SwIfIndex,
+    },
+    /// Set the largest IP packet that an interface takes.
+    SetMtu {
+        /// The interface.
+        index: SwIfIndex,
+        /// Octets.
+        mtu: u32,
+    },
+    /// Say in which table packets from an interface are looked up.
+    SetVrf {
+        /// The interface.
+        index: SwIfIndex,
+        /// Of which family.
+        family: Family,
+        /// The table.
+        table: TableId,
     },
     /// Set an interface administratively up.
     SetUp {
@@ -108,6 +162,8 @@ pub enum VppAction {
 pub enum VppFailure {
     /// The object exists already, with this interface (`ipip_add_tunnel` answered -79). It is adopted.
     Exists(SwIfIndex),
+    /// VPP has such an object, which it had not when it was last read, and does not say which: everything is read anew.
+    Taken,
     /// The object to be deleted isn't there.
     Absent,
     /// VPP said no for now, or said something unknown: tried again for ever, with growing pauses.
@@ -124,6 +180,7 @@ impl fmt::Display for VppFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exists(index) => write!(f, "exists as interface {}", index.0),
+            Self::Taken => f.write_str("somebody else has made one meanwhile"),
             Self::Absent => f.write_str("not there"),
             Self::Retry(retval) | Self::Rejected(retval) => retval.fmt(f),
             Self::Unsupported(message) => write!(f, "this VPP has no {message}"),

@@ -3,44 +3,126 @@
 //! VPP carries out one client's requests in order, so a rank orders emission and is no barrier. An operation waits for
 //! an answer only where it needs the index that comes with it, or where going on after a failure would do harm.
 
-use crate::desired::{ObjectKey, Path, Target, VppKey};
-use crate::model::{RouteKey, TableId};
-use crate::plan::speaker::BgpRank;
+use std::time::Duration;
+
 use bgp_core::Family;
 use ipnet::IpNet;
 
+use crate::desired::{ObjectKey, Path, Spec, Tunnel, VppKey};
+use crate::model::{RouteKey, TableId, family_of};
+use crate::plan::speaker::BgpRank;
+
 /// Place of an operation in the order of emission.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(dead_code)]
 pub(super) enum Rank {
-    /// What others stand on: the uplink, our FIB source, tables.
+    /// What others stand on: the uplink, our FIB source, tables. Dead routes go here, too.
     Base,
-    /// Tunnels coming.
+    /// Interfaces coming.
     Interface,
-    /// Settings of interfaces.
+    /// Settings and peers of interfaces.
     Setting,
-    /// Routes, coming, changing and going.
+    /// Local SIDs and SR policies.
+    Policy,
+    /// Routes and steering, coming, changing and going.
     Route,
-    /// Tunnels going: after the routes that led into them.
-    Removal,
+    /// Source NAT.
+    Nat,
+    /// Local SIDs and SR policies going: after what led into them.
+    PolicyRemoval,
+    /// Peers and the like going.
+    SettingRemoval,
+    /// Interfaces going.
+    InterfaceRemoval,
 }
 
 impl Rank {
-    /// All ranks, in order.
-    pub(super) const ALL: [Self; 5] =
-        [Self::Base, Self::Interface, Self::Setting, Self::Route, Self::Removal];
+    /// How many there are.
+    pub(super) const COUNT: usize = Self::InterfaceRemoval as usize + 1;
 
     /// The rank of an object that comes or changes (`wanted`), or goes.
     pub(super) const fn of(key: &VppKey, wanted: bool) -> Self {
         match key {
             VppKey::Route(_) => Self::Route,
-            VppKey::Object(object) => match object {
-                ObjectKey::Uplink | ObjectKey::FibSource | ObjectKey::Table(..) => Self::Base,
-                ObjectKey::Ipip(_) if wanted => Self::Interface,
-                ObjectKey::Ipip(_) => Self::Removal,
-                ObjectKey::Tag(_) | ObjectKey::Unnumbered(_) | ObjectKey::Gso(_) | ObjectKey::AdminUp(_) => {
-                    Self::Setting
-                }
-            },
+            VppKey::Object(object) => {
+                let rules = Rules::of(object);
+                if wanted { rules.comes } else { rules.goes }
+            }
+        }
+    }
+}
+
+/// What becomes of an object that nobody wants any more.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// Nothing: it belongs to somebody else, or does no harm.
+    Stays,
+    /// It goes with the interface that it is a setting of.
+    WithTunnel,
+    /// It is deleted.
+    Deleted,
+}
+
+/// How VPP comes to have another value of an object.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) enum Changing {
+    /// The request that makes it replaces it.
+    InPlace,
+    /// It is deleted and made again.
+    Anew,
+}
+
+/// How the plan treats a kind of object.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Rules {
+    /// When it comes and changes.
+    pub(super) comes: Rank,
+    /// When it goes.
+    pub(super) goes: Rank,
+    /// What becomes of it when nobody wants it.
+    pub(super) end: End,
+    /// How long it stays then, in case somebody wants it again in a moment.
+    pub(super) linger: Duration,
+    /// How it gets another value.
+    pub(super) changing: Changing,
+    /// Whether a dump says that VPP has it. What no dump shows is asked for again when VPP has been read, so that must do no harm.
+    pub(super) shown: bool,
+    /// Traffic gets through without it, if less well: a VPP that has no message for it is as good as it can be.
+    pub(super) optional: bool,
+}
+
+impl Rules {
+    const BASE: Self = Self {
+        comes: Rank::Base,
+        goes: Rank::Base,
+        end: End::Stays,
+        linger: Duration::ZERO,
+        changing: Changing::InPlace,
+        shown: true,
+        optional: false,
+    };
+    const INTERFACE: Self = Self {
+        comes: Rank::Interface,
+        goes: Rank::InterfaceRemoval,
+        end: End::Deleted,
+        linger: Duration::from_secs(5),
+        changing: Changing::Anew,
+        ..Self::BASE
+    };
+    const SETTING: Self =
+        Self { comes: Rank::Setting, goes: Rank::Setting, end: End::WithTunnel, ..Self::BASE };
+
+    /// The rules of an object's kind.
+    pub(super) const fn of(key: &ObjectKey) -> Self {
+        match key {
+            ObjectKey::Uplink | ObjectKey::FibSource | ObjectKey::Table(..) => Self::BASE,
+            ObjectKey::DecapNext(_) => Self { shown: false, ..Self::BASE },
+            ObjectKey::Tunnel(_) => Self::INTERFACE,
+            ObjectKey::Tag(_) | ObjectKey::Vrf(..) | ObjectKey::Unnumbered(_) | ObjectKey::AdminUp(_) => {
+                Self::SETTING
+            }
+            ObjectKey::Mtu(_) => Self { optional: true, ..Self::SETTING },
+            ObjectKey::Gso(_) | ObjectKey::Cnat(_) => Self { shown: false, optional: true, ..Self::SETTING },
         }
     }
 }
@@ -50,34 +132,58 @@ impl Rank {
 pub(super) enum Need {
     /// It must be there: its index, or its existence, goes into the request.
     Present(ObjectKey),
-    /// It must be there or on its way: the request is good without it, the result is not.
-    Underway(ObjectKey),
+    /// Where it is wanted at all, it must be there or on its way: the request is good without it, the result is not.
+    After(ObjectKey),
 }
 
 impl Need {
     pub(super) const fn key(&self) -> ObjectKey {
         match self {
-            Self::Present(key) | Self::Underway(key) => *key,
+            Self::Present(key) | Self::After(key) => *key,
         }
     }
 }
 
-/// Calls `each` with everything an object needs, until it says stop.
-pub(super) fn needs_of_object(key: &ObjectKey, mut each: impl FnMut(Need) -> bool) {
+/// Calls `each` with everything that an object with this value needs, until it says stop.
+pub(super) fn needs_of_object(key: &ObjectKey, spec: Option<&Spec>, mut each: impl FnMut(Need) -> bool) {
+    let present = |tunnel: &Tunnel| Need::Present(ObjectKey::Tunnel(*tunnel));
     match key {
-        ObjectKey::Uplink | ObjectKey::FibSource | ObjectKey::Table(..) | ObjectKey::Ipip(_) => {}
-        ObjectKey::Tag(tunnel) | ObjectKey::Gso(tunnel) => {
-            each(Need::Present(ObjectKey::Ipip(*tunnel)));
+        ObjectKey::Uplink
+        | ObjectKey::FibSource
+        | ObjectKey::Table(..)
+        | ObjectKey::DecapNext(_)
+        | ObjectKey::Tunnel(Tunnel::Ipip(_) | Tunnel::Wireguard(_)) => {}
+        ObjectKey::Tunnel(Tunnel::Vxlan(key)) => {
+            let family = family_of(key.local);
+            let _ = (key.table == TableId::MAIN || each(Need::Present(ObjectKey::Table(key.table, family))))
+                && each(Need::Present(ObjectKey::DecapNext(family)));
         }
+        ObjectKey::Tag(tunnel) | ObjectKey::Gso(tunnel) | ObjectKey::Cnat(tunnel) => {
+            each(present(tunnel));
+        }
+        ObjectKey::Vrf(tunnel, family) => {
+            let _ = each(present(tunnel))
+                && spec.is_none_or(|spec| match spec {
+                    Spec::Table(table) => each(Need::Present(ObjectKey::Table(*table, *family))),
+                    Spec::Lender(_) | Spec::MtuRule(_) | Spec::Mtu(_) => true,
+                });
+        }
+        ObjectKey::Mtu(tunnel) => {
+            let _ = each(present(tunnel)) && each(Need::Present(ObjectKey::Uplink));
+        }
+        // VPP refuses another table while an interface has addresses.
         ObjectKey::Unnumbered(tunnel) => {
-            let _ = each(Need::Present(ObjectKey::Ipip(*tunnel))) && each(Need::Present(ObjectKey::Uplink));
+            let _ = each(present(tunnel))
+                && each(Need::Present(ObjectKey::Uplink))
+                && each(Need::After(ObjectKey::Vrf(*tunnel, Family::Ipv4Unicast)))
+                && each(Need::After(ObjectKey::Vrf(*tunnel, Family::Ipv6Unicast)));
         }
         // The tag must be there first: a tunnel that has none and is down is known as an unfinished one of ours, one
         // that is up would not be.
         ObjectKey::AdminUp(tunnel) => {
-            let _ = each(Need::Present(ObjectKey::Ipip(*tunnel)))
+            let _ = each(present(tunnel))
                 && each(Need::Present(ObjectKey::Tag(*tunnel)))
-                && each(Need::Underway(ObjectKey::Unnumbered(*tunnel)));
+                && each(Need::After(ObjectKey::Unnumbered(*tunnel)));
         }
     }
 }
@@ -90,12 +196,11 @@ pub(super) fn needs_of_route(key: &RouteKey, paths: &[Path], mut each: impl FnMu
     if key.table != TableId::MAIN && !each(Need::Present(ObjectKey::Table(key.table, family(&key.prefix)))) {
         return;
     }
-    for path in paths {
-        if let Target::Ipip(tunnel) = path.to
-            && !(each(Need::Present(ObjectKey::Ipip(tunnel)))
-                && each(Need::Underway(ObjectKey::Unnumbered(tunnel)))
-                && each(Need::Underway(ObjectKey::AdminUp(tunnel))))
-        {
+    for tunnel in paths.iter().filter_map(|path| path.to.tunnel()) {
+        let settled = each(Need::Present(ObjectKey::Tunnel(tunnel)))
+            && each(Need::After(ObjectKey::Unnumbered(tunnel)))
+            && each(Need::After(ObjectKey::AdminUp(tunnel)));
+        if !settled {
             return;
         }
     }

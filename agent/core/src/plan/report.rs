@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::diff::settled;
+use super::operation::VppFailure;
+use super::order::Rules;
 use super::run::{Link, VppPlan};
 use crate::desired::{Actual, ObjectKey, SetId, State, VppKey};
 use crate::event::Generation;
@@ -28,13 +31,16 @@ pub struct VppReport {
     pub kinds: Vec<(&'static str, KindCounts)>,
     /// What is blocked, with reasons; the first hundred.
     pub blocked: Vec<BlockedObject>,
+    /// So many of the blocked objects are improvements that this VPP has no message for: it is as good as it can be.
+    pub lacking: usize,
 }
 
 impl VppReport {
-    /// How many objects are not as they shall be.
+    /// How many objects are not as they shall be, though they could.
     #[must_use]
     pub fn unsettled(&self) -> usize {
-        self.kinds.iter().map(|(_, counts)| counts.pending + counts.blocked).sum()
+        let all: usize = self.kinds.iter().map(|(_, counts)| counts.pending + counts.blocked).sum();
+        all.saturating_sub(self.lacking)
     }
 }
 
@@ -79,6 +85,7 @@ impl VppPlan {
     pub(crate) fn report(&self) -> VppReport {
         let mut kinds: BTreeMap<&'static str, KindCounts> = BTreeMap::new();
         let mut blocked = Vec::new();
+        let mut lacking = 0;
         let mut count = |key: VppKey, state: State, desired: bool, present: bool, settled: bool| {
             let kind = match key {
                 VppKey::Object(object) => object.kind(),
@@ -90,20 +97,21 @@ impl VppPlan {
             match state {
                 State::Waiting | State::Backoff | State::Rejected => {
                     counts.blocked += 1;
+                    lacking += usize::from(self.lacks(&key));
                     if blocked.len() < LISTED {
                         let (reason, cause) = self.reason(&key, DEPTH);
                         blocked.push(BlockedObject { object: key, reason, cause });
                     }
                 }
-                State::Idle | State::Held if settled => {}
-                State::Held => {}
+                State::Idle | State::Held | State::Lingering if settled => {}
+                State::Held | State::Lingering => {}
                 State::Idle | State::Queued | State::InFlight => counts.pending += 1,
             }
         };
         for (key, entry) in &self.store.objects {
             let present = entry.actual != Actual::Absent;
             // A setting without its tunnel, or one that stays until its tunnel goes, is as it should be.
-            let settled = entry.wanted() == present || !entry.wanted();
+            let settled = !entry.wanted() || settled(&self.store, key, entry);
             count(VppKey::Object(*key), entry.state, entry.wanted(), present, settled);
         }
         for (table, routes) in &self.store.routes {
@@ -125,7 +133,14 @@ impl VppPlan {
             in_flight: self.in_flight(),
             kinds: kinds.into_iter().collect(),
             blocked,
+            lacking,
         }
+    }
+
+    /// Whether an object is an improvement that this VPP has no message for.
+    fn lacks(&self, key: &VppKey) -> bool {
+        let optional = matches!(key, VppKey::Object(object) if Rules::of(object).optional);
+        optional && matches!(self.failures.get(key), Some(VppFailure::Unsupported(_)))
     }
 
     /// How one object stands; `None` where nobody wants it and VPP does not have it.
@@ -133,7 +148,12 @@ impl VppPlan {
         let (state, wanted, settled, paths) = match key {
             VppKey::Object(object) => {
                 let entry = self.store.objects.get(object)?;
-                (entry.state, entry.wanted(), entry.wanted() == entry.present(), Vec::new())
+                let settled = if entry.wanted() {
+                    !entry.leaving && settled(&self.store, object, entry)
+                } else {
+                    !entry.present()
+                };
+                (entry.state, entry.wanted(), settled, Vec::new())
             }
             VppKey::Route(route) => {
                 let entry = self.store.route(route)?;
@@ -145,6 +165,7 @@ impl VppPlan {
             _ if self.link != Link::Running && !self.audits.under_way() => ObjectStanding::Unknown,
             State::Waiting | State::Backoff | State::Rejected => ObjectStanding::Blocked,
             State::Held => ObjectStanding::LeftOver,
+            State::Lingering => ObjectStanding::Lingering,
             State::Idle if settled => ObjectStanding::Present,
             State::Idle | State::Queued | State::InFlight => ObjectStanding::Pending,
         };
@@ -154,7 +175,8 @@ impl VppPlan {
             ObjectStanding::Present
             | ObjectStanding::Pending
             | ObjectStanding::Unknown
-            | ObjectStanding::LeftOver => String::new(),
+            | ObjectStanding::LeftOver
+            | ObjectStanding::Lingering => String::new(),
         };
         (!gone).then_some(ExplainedObject { object: *key, standing, reason, paths })
     }

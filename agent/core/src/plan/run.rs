@@ -15,9 +15,9 @@ use super::backoff::pause;
 use super::diff::{Step, object_step, route_step};
 use super::operation::{OpId, TUNNEL_TAG, VppAction, VppFailure, VppOp};
 use super::order::Rank;
-use crate::desired::{Actual, IpipKey, ObjectKey, SetId, State, Store, VppKey};
+use crate::desired::{Actual, ObjectKey, SetId, State, Store, Tunnel, VppKey};
 use crate::effects::VppEdit;
-use crate::event::{Dump, Generation, Interface, SwIfIndex, VppReply};
+use crate::event::{Dump, Generation, Interface, VppReply};
 use crate::model::RouteKey;
 
 /// An empty queue with more room than this gives its memory back.
@@ -30,9 +30,9 @@ pub(crate) struct VppPlan {
     pub(super) link: Link,
     pub(super) generation: Generation,
     window: usize,
-    ready: [VecDeque<VppKey>; Rank::ALL.len()],
-    /// What each operation is for; for borrowed addresses also who lends them.
-    in_flight: BTreeMap<OpId, (VppKey, Option<SwIfIndex>)>,
+    ready: [VecDeque<VppKey>; Rank::COUNT],
+    /// What each operation is for.
+    in_flight: BTreeMap<OpId, VppKey>,
     retries: BTreeSet<(Instant, VppKey)>,
     /// Who waits for an object to be there.
     pub(super) waiting: BTreeMap<ObjectKey, BTreeSet<VppKey>>,
@@ -140,11 +140,14 @@ impl VppPlan {
     }
 
     /// The interfaces of VPP changed.
-    pub(crate) fn interfaces(&mut self, interfaces: &[Interface]) {
+    pub(crate) fn interfaces(&mut self, now: Instant, interfaces: &[Interface]) {
         match self.link {
             Link::Running => {
                 self.interfaces = interfaces.to_vec();
                 self.find_uplink();
+                if self.lost_a_tunnel() {
+                    self.dump_again(now);
+                }
             }
             Link::Dumping(..) => self.newer = Some(interfaces.to_vec()),
             // The dump that comes says more.
@@ -170,6 +173,18 @@ impl VppPlan {
         self.audits.last().filter(|_| self.link == Link::Running && self.idle())
     }
 
+    /// Whether VPP, or somebody else, has deleted a tunnel that nothing of ours deletes now.
+    fn lost_a_tunnel(&self) -> bool {
+        self.store.objects.iter().any(|(key, entry)| {
+            let (ObjectKey::Tunnel(tunnel), Actual::Interface(index)) = (key, entry.actual) else {
+                return false;
+            };
+            let tagged = self.store.present(&ObjectKey::Tag(*tunnel));
+            let found = self.interfaces.iter().find(|interface| interface.index == index);
+            entry.present() && tagged && found.is_none_or(|found| !found.tag.starts_with(TUNNEL_TAG))
+        })
+    }
+
     fn find_uplink(&mut self) {
         if !actual::find_uplink(&mut self.store, &self.interfaces) {
             return;
@@ -179,7 +194,7 @@ impl VppPlan {
             .store
             .objects
             .keys()
-            .filter(|key| matches!(key, ObjectKey::Unnumbered(_)))
+            .filter(|key| matches!(key, ObjectKey::Unnumbered(_) | ObjectKey::Mtu(_)))
             .copied()
             .collect();
         for key in borrowers {
@@ -201,7 +216,8 @@ impl VppPlan {
         {
             match result {
                 Ok(VppReply::Dump(dump)) => self.dumped(now, &dump),
-                Ok(VppReply::Done | VppReply::SwIfIndex(_) | VppReply::FibSource(_)) | Err(_) => {
+                Ok(VppReply::Done | VppReply::SwIfIndex(_) | VppReply::FibSource(_) | VppReply::Index(_))
+                | Err(_) => {
                     let failed = failed.saturating_add(1);
                     self.link = Link::DumpDue(now + pause(failed), failed);
                 }
@@ -209,10 +225,10 @@ impl VppPlan {
             return;
         }
         // Answers from before a loss find nothing here.
-        let Some((key, lender)) = self.in_flight.remove(&id) else { return };
+        let Some(key) = self.in_flight.remove(&id) else { return };
         match key {
             VppKey::Route(route) => self.route_done(now, route, result),
-            VppKey::Object(object) => self.object_done(now, object, lender, result),
+            VppKey::Object(object) => self.object_done(now, object, result),
         }
         self.drain_touched();
     }
@@ -226,7 +242,7 @@ impl VppPlan {
         actual::forget(&mut self.store);
         actual::merge(&mut self.store, dump);
         if self.audits.under_way() {
-            before.keep_offload(&mut self.store);
+            before.keep_unseen(&mut self.store);
         }
         self.interfaces = newer.unwrap_or_else(|| dump.interfaces.clone());
         actual::find_uplink(&mut self.store, &self.interfaces);
@@ -263,13 +279,7 @@ impl VppPlan {
         }
     }
 
-    fn object_done(
-        &mut self,
-        now: Instant,
-        object: ObjectKey,
-        lender: Option<SwIfIndex>,
-        result: Result<VppReply, VppFailure>,
-    ) {
+    fn object_done(&mut self, now: Instant, object: ObjectKey, result: Result<VppReply, VppFailure>) {
         let key = VppKey::Object(object);
         let Some(entry) = self.store.objects.get_mut(&object) else { return };
         entry.state = State::Idle;
@@ -278,15 +288,23 @@ impl VppPlan {
             Ok(_) | Err(VppFailure::Absent) if leaving => Actual::Absent,
             Ok(VppReply::SwIfIndex(index)) | Err(VppFailure::Exists(index)) => Actual::Interface(index),
             Ok(VppReply::FibSource(id)) => Actual::Source(id),
-            Ok(VppReply::Done | VppReply::Dump(_)) => lender.map_or(Actual::Present, Actual::Interface),
+            Ok(VppReply::Index(index)) => Actual::Index(index),
+            // A change of value leaves it what it was.
+            Ok(VppReply::Done | VppReply::Dump(_)) if entry.actual == Actual::Absent => Actual::Present,
+            Ok(VppReply::Done | VppReply::Dump(_)) => entry.actual,
             Err(failure) => {
+                self.store.settle_sent(&object, false);
                 self.failed(now, key, failure, leaving);
                 return;
             }
         };
-        entry.actual = actual;
+        let changed = std::mem::replace(&mut entry.actual, actual) != actual;
         entry.attempts = 0;
-        if let ObjectKey::Ipip(tunnel) = object {
+        entry.lingers = None;
+        self.store.settle_sent(&object, true);
+        if let ObjectKey::Tunnel(tunnel) = object
+            && changed
+        {
             self.tunnel_changed(tunnel, actual);
         }
         if actual != Actual::Absent {
@@ -296,9 +314,10 @@ impl VppPlan {
     }
 
     /// A tunnel came or went: it has none of its settings then, and its index is another one.
-    fn tunnel_changed(&mut self, tunnel: IpipKey, actual: Actual) {
+    fn tunnel_changed(&mut self, tunnel: Tunnel, actual: Actual) {
         self.store.sets.forget_resolved();
-        for setting in settings(tunnel) {
+        for setting in ObjectKey::settings(tunnel) {
+            self.store.set_held(&setting, None);
             if let Some(entry) = self.store.objects.get_mut(&setting) {
                 entry.actual = Actual::Absent;
                 if actual != Actual::Absent || !entry.wanted() {
@@ -314,7 +333,7 @@ impl VppPlan {
             VppFailure::Rejected(_) | VppFailure::Unsupported(_) if leaving => State::Backoff,
             VppFailure::Rejected(_) | VppFailure::Unsupported(_) => State::Rejected,
             VppFailure::Retry(_) | VppFailure::Exists(_) | VppFailure::Absent => State::Backoff,
-            VppFailure::Unanswered => {
+            VppFailure::Unanswered | VppFailure::Taken => {
                 self.dump_again(now + pause(1));
                 State::Backoff
             }
@@ -463,10 +482,9 @@ impl VppPlan {
                 let full = out.len() + room;
                 while out.len() < full {
                     let Some(key) = self.next_ready() else { break };
-                    if let Some(action) = self.look_at(key) {
+                    if let Some(action) = self.look_at(now, key) {
                         let id = self.op_id();
-                        let lender = lender_of(&action);
-                        self.in_flight.insert(id, (key, lender));
+                        self.in_flight.insert(id, key);
                         out.push(VppOp { id, action });
                     }
                 }
@@ -488,7 +506,9 @@ impl VppPlan {
         while let Some(first) = self.retries.first().copied().filter(|(at, _)| *at <= now) {
             self.retries.remove(&first);
             let mut due = false;
-            self.with_state(&first.1, |state, _| due = *state == State::Backoff);
+            self.with_state(&first.1, |state, _| {
+                due = matches!(state, State::Backoff | State::Lingering);
+            });
             if due {
                 self.touch(first.1);
             }
@@ -496,14 +516,15 @@ impl VppPlan {
     }
 
     /// Takes the next step of an entry that was ready; an action where VPP has to be asked.
-    fn look_at(&mut self, key: VppKey) -> Option<VppAction> {
+    fn look_at(&mut self, now: Instant, key: VppKey) -> Option<VppAction> {
         let step = match key {
             VppKey::Route(route) => route_step(&mut self.store, route, self.may_delete),
-            VppKey::Object(object) => object_step(&self.store, object, self.may_delete),
+            VppKey::Object(object) => object_step(&self.store, object, now, self.may_delete),
         };
         let state = match &step {
-            Step::Settled | Step::Forget | Step::WaitForRoutes => State::Idle,
+            Step::Settled | Step::Forget | Step::WaitForUsers => State::Idle,
             Step::Hold => State::Held,
+            Step::Linger(_) => State::Lingering,
             Step::Wait(_) => State::Waiting,
             Step::Emit { .. } => State::InFlight,
         };
@@ -522,6 +543,12 @@ impl VppPlan {
                 if let Some(entry) = self.store.objects.get_mut(&object) {
                     entry.state = state;
                     entry.leaving = matches!(step, Step::Emit { leaving: true, .. });
+                    if let Step::Linger(until) = step {
+                        entry.lingers = Some(until);
+                    }
+                }
+                if let Step::Emit { spec, leaving: false, .. } = &step {
+                    self.store.set_sent(&object, spec.clone());
                 }
             }
         }
@@ -529,11 +556,16 @@ impl VppPlan {
             self.store.hold(target);
         }
         match step {
-            Step::Settled | Step::Hold | Step::WaitForRoutes => None,
+            Step::Settled | Step::Hold | Step::WaitForUsers => None,
+            Step::Linger(until) => {
+                self.retries.insert((until, key));
+                None
+            }
             Step::Forget => {
                 match key {
                     VppKey::Route(route) => self.store.forget_route(&route),
                     VppKey::Object(object) => {
+                        self.store.set_held(&object, None);
                         self.store.objects.remove(&object);
                         self.wake(object);
                     }
@@ -579,19 +611,4 @@ impl VppPlan {
     pub(crate) fn in_flight(&self) -> usize {
         self.in_flight.len() + usize::from(matches!(self.link, Link::Dumping(..)))
     }
-}
-
-/// Who lends addresses by this action.
-fn lender_of(action: &VppAction) -> Option<SwIfIndex> {
-    if let VppAction::SetUnnumbered { lender, .. } = action { Some(*lender) } else { None }
-}
-
-/// The settings that a tunnel's interface carries.
-const fn settings(tunnel: IpipKey) -> [ObjectKey; 4] {
-    [
-        ObjectKey::Tag(tunnel),
-        ObjectKey::Unnumbered(tunnel),
-        ObjectKey::Gso(tunnel),
-        ObjectKey::AdminUp(tunnel),
-    ]
 }

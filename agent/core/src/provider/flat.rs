@@ -1,6 +1,6 @@
 //! FLAT: the destination is routed to its next hop as it is. VPP resolves the next hop in the main table.
 
-use super::{DesiredSet, Facts, Provider, Unserved};
+use super::{Carriage, DesiredSet, Facts, Provider, Unserved};
 use crate::desired::{ObjectKey, Path, Target};
 use crate::model::Hop;
 
@@ -13,9 +13,9 @@ impl Provider for Flat {
         "flat"
     }
 
-    fn desired(&self, hop: Hop, _facts: Facts<'_>, out: &mut DesiredSet) -> Result<(), Unserved> {
-        out.objects.push(ObjectKey::FibSource);
-        out.paths.push(Path { to: Target::Gateway(hop.address), weight: hop.weight });
+    fn desired(&self, hop: Hop, _: Carriage, _: &Facts, out: &mut DesiredSet) -> Result<(), Unserved> {
+        out.want([ObjectKey::FibSource]);
+        out.paths.insert(Path { to: Target::Gateway(hop.address), weight: hop.weight });
         Ok(())
     }
 }
@@ -23,15 +23,18 @@ impl Provider for Flat {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Node;
+    use crate::config::Encryption;
+    use crate::model::NodeName;
 
     #[test]
     fn a_flat_route_needs_nothing_but_our_mark() {
         let hop = Hop { address: "192.0.2.2".parse().unwrap(), weight: 3 };
         let mut out = DesiredSet::default();
-        Flat.desired(hop, Facts { node: &Node::default() }, &mut out).unwrap();
-        assert_eq!(out.objects, [ObjectKey::FibSource]);
-        assert_eq!(out.paths, [Path { to: Target::Gateway(hop.address), weight: 3 }]);
-        assert_eq!(out.routes, []);
+        let facts = Facts::new(NodeName::from("a"), Encryption::default());
+        Flat.desired(hop, Carriage::Plain, &facts, &mut out).unwrap();
+        let mut wanted = DesiredSet::default();
+        wanted.want([ObjectKey::FibSource]);
+        wanted.paths.insert(Path { to: Target::Gateway(hop.address), weight: 3 });
+        assert_eq!(out, wanted);
     }
 }

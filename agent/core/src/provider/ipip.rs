@@ -3,8 +3,8 @@
 //! The tunnel borrows the uplink's addresses. A host route in the pods' table sends pods' traffic for the remote node
 //! itself into the tunnel, while the host's own traffic, in the main table, does not take it.
 
-use super::{DesiredSet, Facts, Provider, Unserved};
-use crate::desired::{IpipKey, ObjectKey, Path, Target};
+use super::{Carriage, DesiredSet, Facts, Provider, Unserved};
+use crate::desired::{IpipKey, ObjectKey, Path, Target, Tunnel};
 use crate::model::{Hop, RouteKey, TableId, family_of};
 
 /// See the module's text.
@@ -16,23 +16,24 @@ impl Provider for Ipip {
         "ipip"
     }
 
-    fn desired(&self, hop: Hop, facts: Facts<'_>, out: &mut DesiredSet) -> Result<(), Unserved> {
+    fn desired(&self, hop: Hop, _: Carriage, facts: &Facts, out: &mut DesiredSet) -> Result<(), Unserved> {
         let family = family_of(hop.address);
-        let local = facts.node.address(family).ok_or(Unserved::NoLocalAddress(hop.address))?;
-        let tunnel = IpipKey { local, remote: hop.address };
-        let into_tunnel = Path { to: Target::Ipip(tunnel), weight: hop.weight };
-        out.objects.extend([
+        let local = facts.own().and_then(|node| node.address(family));
+        let local = local.ok_or(Unserved::NoLocalAddress(hop.address))?;
+        let tunnel = Tunnel::Ipip(IpipKey { local, remote: hop.address });
+        let into_tunnel = Path { to: Target::Tunnel(tunnel), weight: hop.weight };
+        out.want([
             ObjectKey::FibSource,
             ObjectKey::Table(TableId::PODS, family),
-            ObjectKey::Ipip(tunnel),
+            ObjectKey::Tunnel(tunnel),
             ObjectKey::Tag(tunnel),
             ObjectKey::Unnumbered(tunnel),
             ObjectKey::Gso(tunnel),
             ObjectKey::AdminUp(tunnel),
         ]);
         let host = RouteKey { table: TableId::PODS, prefix: hop.address.into() };
-        out.routes.push((host, Path { weight: 1, ..into_tunnel }));
-        out.paths.push(into_tunnel);
+        out.route(host, Path { weight: 1, ..into_tunnel });
+        out.paths.insert(into_tunnel);
         Ok(())
     }
 }
@@ -40,30 +41,36 @@ impl Provider for Ipip {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Node;
+    use crate::config::Encryption;
+    use crate::event::Change;
+    use crate::model::{Node, NodeName};
 
-    fn node() -> Node {
-        Node { ipv4: Some("192.0.2.1/24".parse().unwrap()), ..Node::default() }
+    fn facts() -> Facts {
+        let mut facts = Facts::new(NodeName::from("a"), Encryption::default());
+        let own = Node { ipv4: Some("192.0.2.1/24".parse().unwrap()), ..Node::default() };
+        facts.nodes_changed(&Change::Upsert(NodeName::from("a"), own));
+        facts
     }
 
     #[test]
     fn a_tunnel_comes_with_its_settings_and_its_host_route() {
         let hop = Hop { address: "198.51.100.2".parse().unwrap(), weight: 1 };
         let mut out = DesiredSet::default();
-        Ipip.desired(hop, Facts { node: &node() }, &mut out).unwrap();
-        let tunnel = IpipKey { local: "192.0.2.1".parse().unwrap(), remote: hop.address };
-        let path = Path { to: Target::Ipip(tunnel), weight: 1 };
-        assert_eq!(out.paths, [path]);
+        Ipip.desired(hop, Carriage::Plain, &facts(), &mut out).unwrap();
+        let key = IpipKey { local: "192.0.2.1".parse().unwrap(), remote: hop.address };
+        let tunnel = Tunnel::Ipip(key);
+        let path = Path { to: Target::Tunnel(tunnel), weight: 1 };
+        assert_eq!(out.paths, [path].into());
         let host = RouteKey { table: TableId::PODS, prefix: "198.51.100.2/32".parse().unwrap() };
-        assert_eq!(out.routes, [(host, path)]);
+        assert_eq!(out.routes, [(host, [path].into())].into());
         for key in [
-            ObjectKey::Ipip(tunnel),
+            ObjectKey::Tunnel(tunnel),
             ObjectKey::Tag(tunnel),
             ObjectKey::Unnumbered(tunnel),
             ObjectKey::Gso(tunnel),
             ObjectKey::AdminUp(tunnel),
         ] {
-            assert!(out.objects.contains(&key), "{key}");
+            assert_eq!(out.objects.get(&key), Some(&None), "{key}");
         }
     }
 
@@ -71,7 +78,7 @@ mod tests {
     fn without_an_address_of_the_family_there_is_no_tunnel() {
         let hop = Hop { address: "2001:db8::2".parse().unwrap(), weight: 1 };
         let mut out = DesiredSet::default();
-        let unserved = Ipip.desired(hop, Facts { node: &node() }, &mut out);
+        let unserved = Ipip.desired(hop, Carriage::Plain, &facts(), &mut out);
         assert_eq!(unserved, Err(Unserved::NoLocalAddress(hop.address)));
         assert_eq!(out, DesiredSet::default());
     }

@@ -1,41 +1,62 @@
 //! How a destination is reached once its next hop and its kind of encapsulation are known: pure functions from facts
 //! to objects.
 //!
+//! - `select`: which of the providers it is
 //! - `flat`: no encapsulation, a recursive route
 //! - `ipip`: an IP-in-IP tunnel to the next hop's node
 //!
 //! *Absent on purpose:* memory, order, deletion, repair. What a provider no longer lists goes by itself.
 
+mod facts;
 mod flat;
 mod ipip;
+mod select;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use crate::desired::{ObjectKey, Path};
-use crate::model::{Hop, Node, RouteKey};
+use crate::desired::{ObjectKey, Path, Spec, Target, Wishes};
+use crate::model::{Hop, RouteKey};
 
-pub(crate) use flat::Flat;
-pub(crate) use ipip::Ipip;
+pub(crate) use facts::{Facts, NodesChanged, WireguardReach};
+pub(crate) use select::{Carriage, Choice, Kind, select};
 
-/// What providers may know.
-#[derive(Copy, Clone, Debug)]
-pub(crate) struct Facts<'a> {
-    /// Our own node.
-    pub(crate) node: &'a Node,
-}
-
-/// What must exist so that a next hop can be used, and the path that uses it.
+/// What must exist so that next hops can be used, and the paths that use them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct DesiredSet {
-    /// Objects.
-    pub(crate) objects: Vec<ObjectKey>,
-    /// Routes that go with them.
-    pub(crate) routes: Vec<(RouteKey, Path)>,
+    /// Objects, with their values where they have any.
+    pub(crate) objects: BTreeMap<ObjectKey, Option<Spec>>,
+    /// Routes that go with them, each with its paths.
+    pub(crate) routes: BTreeMap<RouteKey, BTreeSet<Path>>,
     /// The paths of the destination itself.
-    pub(crate) paths: Vec<Path>,
+    pub(crate) paths: BTreeSet<Path>,
 }
 
-/// Why a provider cannot serve a next hop.
+impl DesiredSet {
+    /// Wants objects that have no value.
+    pub(crate) fn want(&mut self, keys: impl IntoIterator<Item = ObjectKey>) {
+        self.objects.extend(keys.into_iter().map(|key| (key, None)));
+    }
+
+    /// Wants an object with this value.
+    #[allow(dead_code)]
+    pub(crate) fn define(&mut self, key: ObjectKey, spec: Spec) {
+        self.objects.insert(key, Some(spec));
+    }
+
+    /// Wants a route, besides the destination's own, with this path among others.
+    pub(crate) fn route(&mut self, key: RouteKey, path: Path) {
+        self.routes.entry(key).or_default().insert(path);
+    }
+
+    /// What is wanted besides the destination's own route.
+    pub(crate) fn wishes(self) -> Wishes {
+        let routes = self.routes.into_iter().map(|(key, paths)| (key, paths.into_iter().collect()));
+        Wishes { routes: routes.collect(), objects: self.objects }
+    }
+}
+
+/// Why a next hop cannot be used.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Unserved {
     /// Our node has no address of the next hop's IP version.
@@ -48,5 +69,37 @@ pub(crate) trait Provider {
     fn name(&self) -> &'static str;
 
     /// Lists everything that must exist for `hop`, and the destination's path through it.
-    fn desired(&self, hop: Hop, facts: Facts<'_>, out: &mut DesiredSet) -> Result<(), Unserved>;
+    fn desired(
+        &self,
+        hop: Hop,
+        carriage: Carriage,
+        facts: &Facts,
+        out: &mut DesiredSet,
+    ) -> Result<(), Unserved>;
+}
+
+/// The provider of a kind; `None` where this release has none.
+pub(crate) const fn provider(kind: Kind) -> Option<&'static dyn Provider> {
+    match kind {
+        Kind::Flat => Some(&flat::Flat),
+        Kind::Ipip => Some(&ipip::Ipip),
+        Kind::Drop => Some(&Dropped),
+        Kind::Vxlan | Kind::Wireguard | Kind::Ipsec | Kind::Srv6 => None,
+    }
+}
+
+/// No way at all: the destination's packets are dropped, rather than taken elsewhere by a wider route.
+#[derive(Copy, Clone, Debug)]
+struct Dropped;
+
+impl Provider for Dropped {
+    fn name(&self) -> &'static str {
+        "drop"
+    }
+
+    fn desired(&self, _: Hop, _: Carriage, _: &Facts, out: &mut DesiredSet) -> Result<(), Unserved> {
+        out.want([ObjectKey::FibSource]);
+        out.paths.insert(Path { to: Target::Drop, weight: 1 });
+        Ok(())
+    }
 }

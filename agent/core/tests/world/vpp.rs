@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use agent_core::desired::{IpipKey, Tunnel};
 use agent_core::event::{
     Dump, DumpedTunnel, FibPath, FibPathKind, FibSourceId, Interface, SwIfIndex, VppReply,
 };
@@ -16,8 +17,10 @@ use ipnet::IpNet;
 #[derive(Clone, Debug)]
 pub struct Vpp {
     pub interfaces: BTreeMap<u32, Interface>,
-    pub tunnels: BTreeMap<u32, (IpAddr, IpAddr)>,
+    pub tunnels: BTreeMap<u32, Tunnel>,
     pub gso: BTreeSet<u32>,
+    pub cnat: BTreeSet<u32>,
+    pub vrfs: BTreeMap<(u32, Family), TableId>,
     pub tables: BTreeSet<(TableId, Family)>,
     pub source: Option<FibSourceId>,
     pub routes: BTreeMap<RouteKey, Vec<FibPath>>,
@@ -26,7 +29,7 @@ pub struct Vpp {
 /// What VPP holds, said without indices, so that two of them can be compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Canonical {
-    pub tunnels: BTreeMap<(IpAddr, IpAddr), String>,
+    pub tunnels: BTreeMap<String, String>,
     pub routes: BTreeMap<String, Vec<String>>,
 }
 
@@ -38,6 +41,7 @@ impl Vpp {
             name: "host-eth0".into(),
             tag: "".into(),
             admin_up: true,
+            mtu: 9000,
             addresses: addresses.to_vec(),
             unnumbered: None,
         };
@@ -46,13 +50,19 @@ impl Vpp {
             name: "ipip0".into(),
             tag: "someone else".into(),
             admin_up: true,
+            mtu: 9000,
             addresses: Vec::new(),
             unnumbered: None,
         };
         Self {
             interfaces: BTreeMap::from([(1, uplink), (2, foreign)]),
-            tunnels: BTreeMap::from([(2, ("192.0.2.1".parse().unwrap(), "203.0.113.99".parse().unwrap()))]),
+            tunnels: BTreeMap::from([(
+                2,
+                ipip("192.0.2.1".parse().unwrap(), "203.0.113.99".parse().unwrap()),
+            )]),
             gso: BTreeSet::new(),
+            cnat: BTreeSet::new(),
+            vrfs: BTreeMap::new(),
             tables: BTreeSet::from([
                 (TableId::MAIN, Family::Ipv4Unicast),
                 (TableId::MAIN, Family::Ipv6Unicast),
@@ -73,37 +83,55 @@ impl Vpp {
             VppAction::AddTable { table, family } => {
                 self.tables.insert((*table, *family));
             }
+            VppAction::AddDecapNext { family } => {
+                return Ok(VppReply::Index(if *family == Family::Ipv4Unicast { 4 } else { 6 }));
+            }
             VppAction::AddIpip { local, remote } => {
-                let ends = (*local, *remote);
-                if let Some((index, _)) = self.tunnels.iter().find(|(_, has)| **has == ends) {
+                let tunnel = ipip(*local, *remote);
+                if let Some((index, _)) = self.tunnels.iter().find(|(_, has)| **has == tunnel) {
                     return Err(VppFailure::Exists(SwIfIndex(*index)));
                 }
-                // Indices are used again at once.
-                let index = (1..).find(|index| !self.interfaces.contains_key(index)).unwrap();
-                self.tunnels.insert(index, ends);
-                let interface = Interface {
-                    index: SwIfIndex(index),
-                    name: format!("ipip{index}").into(),
-                    tag: "".into(),
-                    admin_up: false,
-                    addresses: Vec::new(),
-                    unnumbered: None,
-                };
-                self.interfaces.insert(index, interface);
-                return Ok(VppReply::SwIfIndex(SwIfIndex(index)));
+                return Ok(VppReply::SwIfIndex(self.add(tunnel)));
+            }
+            VppAction::AddVxlan { key, decap_next } => {
+                assert_eq!(
+                    *decap_next,
+                    if key.local.is_ipv4() { 4 } else { 6 },
+                    "packets would come out wrongly"
+                );
+                let tunnel = Tunnel::Vxlan(*key);
+                if self.tunnels.values().any(|has| *has == tunnel) {
+                    return Err(VppFailure::Taken);
+                }
+                return Ok(VppReply::SwIfIndex(self.add(tunnel)));
             }
             VppAction::DelIpip { index } => {
-                if self.tunnels.remove(&index.0).is_none() {
+                if !self.tunnels.contains_key(&index.0) {
                     return Err(VppFailure::Absent);
                 }
-                let user =
-                    self.routes.iter().find(|(_, paths)| paths.iter().any(|path| leads_into(path, *index)));
-                assert_eq!(user, None, "a tunnel goes while a route leads into it");
-                self.interfaces.remove(&index.0);
-                self.gso.remove(&index.0);
+                self.remove(*index);
+            }
+            VppAction::DelVxlan { key, .. } => {
+                let tunnel = Tunnel::Vxlan(*key);
+                let Some(index) =
+                    self.tunnels.iter().find(|(_, has)| **has == tunnel).map(|(index, _)| *index)
+                else {
+                    return Err(VppFailure::Absent);
+                };
+                self.remove(SwIfIndex(index));
             }
             VppAction::SetTag { index, tag } => self.interface(*index).tag = Arc::clone(tag),
             VppAction::SetUnnumbered { index, lender } => self.interface(*index).unnumbered = Some(*lender),
+            VppAction::SetCnat { index } => {
+                self.interface(*index);
+                self.cnat.insert(index.0);
+            }
+            VppAction::SetMtu { index, mtu } => self.interface(*index).mtu = *mtu,
+            VppAction::SetVrf { index, family, table } => {
+                assert!(self.tables.contains(&(*table, *family)), "no table {table}");
+                assert_eq!(self.interface(*index).unnumbered, None, "VPP refuses that");
+                self.vrfs.insert((index.0, *family), *table);
+            }
             VppAction::SetUp { index } => self.interface(*index).admin_up = true,
             VppAction::SetGso { index } => {
                 self.interface(*index);
@@ -115,7 +143,7 @@ impl Vpp {
                 assert_eq!(*prefix, prefix.trunc());
                 assert!(!paths.is_empty());
                 for path in paths.iter() {
-                    if let FibPathKind::Attached(index) = path.kind {
+                    if let FibPathKind::Attached(index) | FibPathKind::Via(_, index) = path.kind {
                         self.interface(index);
                     }
                 }
@@ -131,6 +159,33 @@ impl Vpp {
         Ok(VppReply::Done)
     }
 
+    fn add(&mut self, tunnel: Tunnel) -> SwIfIndex {
+        // Indices are used again at once.
+        let index = (1..).find(|index| !self.interfaces.contains_key(index)).unwrap();
+        self.tunnels.insert(index, tunnel);
+        let interface = Interface {
+            index: SwIfIndex(index),
+            name: format!("tunnel{index}").into(),
+            tag: "".into(),
+            admin_up: false,
+            mtu: 9000,
+            addresses: Vec::new(),
+            unnumbered: None,
+        };
+        self.interfaces.insert(index, interface);
+        SwIfIndex(index)
+    }
+
+    fn remove(&mut self, index: SwIfIndex) {
+        let user = self.routes.iter().find(|(_, paths)| paths.iter().any(|path| leads_into(path, index)));
+        assert_eq!(user, None, "a tunnel goes while a route leads into it");
+        self.tunnels.remove(&index.0);
+        self.interfaces.remove(&index.0);
+        self.gso.remove(&index.0);
+        self.cnat.remove(&index.0);
+        self.vrfs.retain(|(of, _), _| *of != index.0);
+    }
+
     fn interface(&mut self, index: SwIfIndex) -> &mut Interface {
         self.interfaces.get_mut(&index.0).unwrap_or_else(|| panic!("no interface {index:?}"))
     }
@@ -143,11 +198,12 @@ impl Vpp {
             tunnels: self
                 .tunnels
                 .iter()
-                .map(|(index, (local, remote))| DumpedTunnel {
-                    index: SwIfIndex(*index),
-                    local: *local,
-                    remote: *remote,
-                })
+                .map(|(index, tunnel)| DumpedTunnel { index: SwIfIndex(*index), tunnel: *tunnel })
+                .collect(),
+            vrfs: self
+                .vrfs
+                .iter()
+                .map(|((index, family), table)| (SwIfIndex(*index), *family, *table))
                 .collect(),
             routes: self.routes.iter().map(|(key, paths)| (*key, paths.clone())).collect(),
         }
@@ -155,22 +211,34 @@ impl Vpp {
 
     pub fn canonical(&self) -> Canonical {
         let name = |index: SwIfIndex| match self.tunnels.get(&index.0) {
-            Some((local, remote)) => format!("tunnel {local} {remote}"),
+            Some(Tunnel::Ipip(key)) => format!("tunnel {} {}", key.local, key.remote),
+            Some(tunnel) => tunnel.to_string(),
             None => self.interfaces[&index.0].name.to_string(),
         };
-        let tunnels = self.tunnels.iter().map(|(index, ends)| {
+        let tunnels = self.tunnels.iter().map(|(index, tunnel)| {
             let interface = &self.interfaces[index];
             let lender = interface.unnumbered.map(name);
             let gso = self.gso.contains(index);
-            (*ends, format!("{} up={} from={lender:?} gso={gso}", interface.tag, interface.admin_up))
+            let mut settings =
+                format!("{} up={} from={lender:?} gso={gso}", interface.tag, interface.admin_up);
+            if interface.mtu != 9000 {
+                settings += &format!(" mtu={}", interface.mtu);
+            }
+            if self.cnat.contains(index) {
+                settings += " cnat=true";
+            }
+            for ((_, family), table) in self.vrfs.iter().filter(|((of, _), _)| of == index) {
+                settings += &format!(" {family} table={table}");
+            }
+            (tunnel.to_string(), settings)
         });
         let routes = self.routes.iter().map(|(key, paths)| {
             let path = |path: &FibPath| match path.kind {
                 FibPathKind::Attached(index) => format!("{} weight {}", name(index), path.weight),
-                FibPathKind::Via(..)
-                | FibPathKind::Recursive(..)
-                | FibPathKind::Drop
-                | FibPathKind::Other => {
+                FibPathKind::Via(gateway, index) => {
+                    format!("{gateway} in {} weight {}", name(index), path.weight)
+                }
+                FibPathKind::Recursive(..) | FibPathKind::Drop | FibPathKind::Other => {
                     format!("{:?} weight {}", path.kind, path.weight)
                 }
             };
@@ -180,8 +248,12 @@ impl Vpp {
     }
 }
 
+fn ipip(local: IpAddr, remote: IpAddr) -> Tunnel {
+    Tunnel::Ipip(IpipKey { local, remote })
+}
+
 fn leads_into(path: &FibPath, index: SwIfIndex) -> bool {
-    path.kind == FibPathKind::Attached(index)
+    matches!(path.kind, FibPathKind::Attached(into) | FibPathKind::Via(_, into) if into == index)
 }
 
 const fn family(prefix: &IpNet) -> Family {

@@ -1,6 +1,7 @@
 //! Owners and uses.
 
-use super::super::object::WayId;
+use super::super::object::{Target, WayId};
+use super::super::tunnel::{IpipKey, Tunnel};
 use super::*;
 
 fn key(prefix: &str) -> RouteKey {
@@ -11,8 +12,8 @@ fn via(address: &str) -> Arc<[Path]> {
     Arc::from([Path { to: Target::Gateway(address.parse().unwrap()), weight: 1 }])
 }
 
-fn tunnel(remote: &str) -> IpipKey {
-    IpipKey { local: "192.0.2.1".parse().unwrap(), remote: remote.parse().unwrap() }
+fn tunnel(remote: &str) -> Tunnel {
+    Tunnel::Ipip(IpipKey { local: "192.0.2.1".parse().unwrap(), remote: remote.parse().unwrap() })
 }
 
 fn desired(store: &Store, key: &RouteKey) -> Vec<Path> {
@@ -55,19 +56,19 @@ fn a_tunnel_is_in_use_while_a_held_set_leads_into_it() {
     let mut store = Store::default();
     let (a, b) = (tunnel("192.0.2.2"), tunnel("192.0.2.3"));
     let both: Arc<[Path]> =
-        Arc::from([Path { to: Target::Ipip(a), weight: 1 }, Path { to: Target::Ipip(b), weight: 1 }]);
-    let one: Arc<[Path]> = Arc::from([Path { to: Target::Ipip(a), weight: 1 }]);
+        Arc::from([Path { to: Target::Tunnel(a), weight: 1 }, Path { to: Target::Tunnel(b), weight: 1 }]);
+    let one: Arc<[Path]> = Arc::from([Path { to: Target::Tunnel(a), weight: 1 }]);
     let (both, one) = (store.sets.intern(&both), store.sets.intern(&one));
     store.hold(both);
     store.hold(both);
     store.hold(one);
     store.unhold(both);
-    assert!(store.tunnel_in_use(&a) && store.tunnel_in_use(&b));
+    assert!(store.in_use(&ObjectKey::Tunnel(a)) && store.in_use(&ObjectKey::Tunnel(b)));
     store.unhold(both);
-    assert!(store.tunnel_in_use(&a) && !store.tunnel_in_use(&b));
+    assert!(store.in_use(&ObjectKey::Tunnel(a)) && !store.in_use(&ObjectKey::Tunnel(b)));
     store.unhold(one);
-    assert!(!store.tunnel_in_use(&a));
-    assert_eq!(store.touched, [VppKey::Object(ObjectKey::Ipip(b)), VppKey::Object(ObjectKey::Ipip(a))]);
+    assert!(!store.in_use(&ObjectKey::Tunnel(a)));
+    assert_eq!(store.touched, [VppKey::Object(ObjectKey::Tunnel(b)), VppKey::Object(ObjectKey::Tunnel(a))]);
     store.hold(SetId::FOREIGN);
     store.unhold(SetId::FOREIGN);
 }
@@ -75,7 +76,7 @@ fn a_tunnel_is_in_use_while_a_held_set_leads_into_it() {
 #[test]
 fn an_object_is_wanted_while_anyone_wants_it() {
     let mut store = Store::default();
-    let k = ObjectKey::Ipip(tunnel("192.0.2.2"));
+    let k = ObjectKey::Tunnel(tunnel("192.0.2.2"));
     let (one, two) = (Owner::Way(WayId(1)), Owner::Way(WayId(2)));
     for edit in
         [VppEdit::Want(one, k), VppEdit::Want(one, k), VppEdit::Want(two, k), VppEdit::Release(one, k)]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use agent_core::desired::{IpipKey, Tunnel};
 use agent_core::event::{Dump, DumpedTunnel, FibPath, FibSourceId, Interface, SwIfIndex};
 use agent_core::model::{RouteKey, TableId};
 use agent_core::plan::TUNNEL_TAG;
@@ -16,9 +17,6 @@ use vpp_client::{CallError, Client};
 
 use super::request::{SOURCE_NAME, read_path};
 
-/// The tables that routes of ours stand in.
-const TABLES: [TableId; 2] = [TableId::MAIN, TableId::PODS];
-
 /// Reads everything.
 pub(super) async fn everything(client: &Client) -> Result<Dump, CallError> {
     let interfaces = interfaces(client).await?;
@@ -26,10 +24,10 @@ pub(super) async fn everything(client: &Client) -> Result<Dump, CallError> {
     let fib_source = fib_source(client).await?;
     let tunnels = tunnels(client).await?;
     let routes = match fib_source {
-        Some(source) => routes(client, source).await?,
+        Some(source) => routes(client, source, &tables).await?,
         None => Vec::new(),
     };
-    Ok(Dump { interfaces, tables, fib_source, tunnels, routes })
+    Ok(Dump { interfaces, tables, fib_source, tunnels, vrfs: Vec::new(), routes })
 }
 
 /// Reads the interfaces with their addresses.
@@ -40,6 +38,7 @@ pub(super) async fn interfaces(client: &Client) -> Result<Vec<Interface>, CallEr
             name: Arc::from(&*details.interface_name.to_str()),
             tag: Arc::from(&*details.tag.to_str()),
             admin_up: details.flags.is_admin_up(),
+            mtu: details.mtu.first().map_or(0, |mtu| mtu.get()),
             addresses: Vec::new(),
             unnumbered: None,
         });
@@ -88,26 +87,29 @@ async fn tunnels(client: &Client) -> Result<Vec<DumpedTunnel>, CallError> {
         ours.filter(|tunnel| tunnel.table_id() == WireTable::DEFAULT && tunnel.mode() == TunnelMode::P2P);
     let tunnel = |tunnel: &vpp_client::wire::api::ipip::IpipTunnel| {
         let (local, remote) = (tunnel.src().ip()?, tunnel.dst().ip()?);
-        Some(DumpedTunnel { index: SwIfIndex(tunnel.sw_if_index().value()), local, remote })
+        let key = IpipKey { local, remote };
+        Some(DumpedTunnel { index: SwIfIndex(tunnel.sw_if_index().value()), tunnel: Tunnel::Ipip(key) })
     };
     Ok(ours.filter_map(tunnel).collect())
 }
 
-async fn routes(client: &Client, source: FibSourceId) -> Result<Vec<(RouteKey, Vec<FibPath>)>, CallError> {
+async fn routes(
+    client: &Client,
+    source: FibSourceId,
+    tables: &[(TableId, Family)],
+) -> Result<Vec<(RouteKey, Vec<FibPath>)>, CallError> {
     let mut routes = Vec::new();
-    for table in TABLES {
-        for is_ipv6 in [false, true] {
-            let dump = IpRouteV2Dump::new(WireTable::new(table.0), is_ipv6, Some(WireSource::new(source.0)));
-            routes = client
-                .dump(&dump, routes, move |routes, details| {
-                    let route = &details.route;
-                    if let Some(prefix) = route.prefix.truncated() {
-                        routes
-                            .push((RouteKey { table, prefix }, route.paths.iter().map(read_path).collect()));
-                    }
-                })
-                .await?;
-        }
+    for (table, family) in tables.iter().copied() {
+        let is_ipv6 = family == Family::Ipv6Unicast;
+        let dump = IpRouteV2Dump::new(WireTable::new(table.0), is_ipv6, Some(WireSource::new(source.0)));
+        routes = client
+            .dump(&dump, routes, move |routes, details| {
+                let route = &details.route;
+                if let Some(prefix) = route.prefix.truncated() {
+                    routes.push((RouteKey { table, prefix }, route.paths.iter().map(read_path).collect()));
+                }
+            })
+            .await?;
     }
     Ok(routes)
 }

@@ -140,6 +140,13 @@ pub(super) fn submit(
                 IpTableAddDel::add(WireTable::new(table.0), is_ipv6, TABLE_NAME).map_err(refused)?;
             pipeline.submit(&request, (id, Wanted::Nothing))
         }
+        VppAction::AddDecapNext { .. } => return Err(lacking("add_node_next")),
+        VppAction::AddVxlan { .. } | VppAction::DelVxlan { .. } => {
+            return Err(lacking("vxlan_add_del_tunnel_v3"));
+        }
+        VppAction::SetCnat { .. } => return Err(lacking("feature_cnat_enable_disable")),
+        VppAction::SetMtu { .. } => return Err(lacking("sw_interface_set_mtu")),
+        VppAction::SetVrf { .. } => return Err(lacking("sw_interface_set_table")),
         VppAction::AddIpip { local, remote } => {
             let request = IpipAddTunnel::new(*local, *remote, WireTable::DEFAULT).map_err(refused)?;
             pipeline.submit(&request, (id, Wanted::Interface))
@@ -189,6 +196,11 @@ pub(super) fn submit(
 
 fn interface(index: SwIfIndex) -> WireInterface {
     WireInterface::new(index.0)
+}
+
+/// A message that nothing here can send.
+fn lacking(message: &str) -> VppFailure {
+    VppFailure::Unsupported(Arc::from(message))
 }
 
 fn refused(reason: Refused) -> VppFailure {

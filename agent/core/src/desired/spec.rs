@@ -1,0 +1,38 @@
+//! Values of objects: what an object shall be, or is, beside its key. Two of them are compared to see whether VPP has what
+//! is wanted, so a value must be one that VPP can be read back to, or one that VPP never shows.
+
+use crate::desired::ObjectKey;
+use crate::event::SwIfIndex;
+use crate::model::TableId;
+
+/// The value of an object. Cheap to clone; secrets stand in types that cannot print.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Spec {
+    /// Of [`ObjectKey::Unnumbered`]: whose addresses are borrowed. Nobody wants a certain index: it follows from who is
+    /// the uplink, so handlers leave this value out.
+    Lender(SwIfIndex),
+    /// Of [`ObjectKey::Mtu`]: how it is to be worked out.
+    MtuRule(MtuRule),
+    /// Of [`ObjectKey::Mtu`]: octets of an IP packet.
+    Mtu(u32),
+    /// Of [`ObjectKey::Vrf`]: the table of the packets that come out of the tunnel.
+    Table(TableId),
+}
+
+/// How large packets in a tunnel may be.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum MtuRule {
+    /// So many octets.
+    Fixed(u32),
+    /// What the uplink takes, less so many octets.
+    UplinkLess(u16),
+}
+
+impl Spec {
+    /// Another object that VPP uses as long as it has this value: it must not go before.
+    pub(crate) const fn refers(&self) -> Option<ObjectKey> {
+        match self {
+            Self::Lender(_) | Self::MtuRule(_) | Self::Mtu(_) | Self::Table(_) => None,
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What VPP is found to hold, as far as this agent cares: the answer to
+//! [`VppAction::Dump`](crate::plan::VppAction::Dump).
+
+use std::sync::Arc;
+
+use bgp_core::Family;
+use ipnet::IpNet;
+
+use super::{FibPath, FibSourceId, SwIfIndex};
+use crate::desired::Tunnel;
+use crate::model::{RouteKey, TableId};
+
+/// What VPP holds, as far as this agent cares.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dump {
+    /// All interfaces.
+    pub interfaces: Vec<Interface>,
+    /// All tables.
+    pub tables: Vec<(TableId, Family)>,
+    /// The FIB source with our name; the smallest id where there are several.
+    pub fib_source: Option<FibSourceId>,
+    /// All interfaces of a kind that we make, whoever made them.
+    pub tunnels: Vec<DumpedTunnel>,
+    /// In which table packets from a tunnel are looked up, where it is not the main one.
+    pub vrfs: Vec<(SwIfIndex, Family, TableId)>,
+    /// All routes of our FIB source, of all tables; empty where we have no source.
+    pub routes: Vec<(RouteKey, Vec<FibPath>)>,
+}
+
+/// An interface of VPP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Its index.
+    pub index: SwIfIndex,
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its tag; empty where it has none.
+    pub tag: Arc<str>,
+    /// Administratively up.
+    pub admin_up: bool,
+    /// The largest IP packet that it takes, in octets; 0 where it sets no limit of its own.
+    pub mtu: u32,
+    /// Its own addresses with their subnet lengths.
+    pub addresses: Vec<IpNet>,
+    /// The interface whose addresses it borrows.
+    pub unnumbered: Option<SwIfIndex>,
+}
+
+/// An interface of a kind that we make, found in VPP.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct DumpedTunnel {
+    /// Its interface.
+    pub index: SwIfIndex,
+    /// What makes it unique.
+    pub tunnel: Tunnel,
+}

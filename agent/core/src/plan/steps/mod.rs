@@ -1,0 +1,64 @@
+//! What VPP has to be asked for, object by object: one file for each area. Each knows the values that follow from what VPP
+//! holds, and the actions that make, change and delete its objects; when they leave is decided in `diff`.
+
+mod tunnel;
+
+use super::operation::VppAction;
+use crate::desired::{ObjectEntry, ObjectKey, Spec, Store};
+
+pub(super) use tunnel::index_of;
+
+/// The value that an object shall have, as VPP is to be told it; or what has to be there first.
+pub(super) fn value(store: &Store, key: &ObjectKey, entry: &ObjectEntry) -> Result<Option<Spec>, ObjectKey> {
+    match key {
+        ObjectKey::Unnumbered(_) => tunnel::lender(store).map(Some),
+        ObjectKey::Mtu(of) => tunnel::mtu(store, of, entry).map(Some),
+        ObjectKey::Uplink
+        | ObjectKey::FibSource
+        | ObjectKey::Table(..)
+        | ObjectKey::DecapNext(_)
+        | ObjectKey::Tunnel(_)
+        | ObjectKey::Tag(_)
+        | ObjectKey::Vrf(..)
+        | ObjectKey::Gso(_)
+        | ObjectKey::Cnat(_)
+        | ObjectKey::AdminUp(_) => Ok(entry.desired.clone()),
+    }
+}
+
+/// What makes an object, or gives it this value in place of another; or what has to be there first.
+pub(super) fn create(store: &Store, key: &ObjectKey, spec: Option<&Spec>) -> Result<VppAction, ObjectKey> {
+    match key {
+        // Nothing can be done but wait until it appears.
+        ObjectKey::Uplink => Err(ObjectKey::Uplink),
+        ObjectKey::FibSource => Ok(VppAction::AddFibSource),
+        ObjectKey::Table(table, family) => Ok(VppAction::AddTable { table: *table, family: *family }),
+        ObjectKey::DecapNext(family) => Ok(VppAction::AddDecapNext { family: *family }),
+        ObjectKey::Tunnel(tunnel) => tunnel::create(store, tunnel),
+        ObjectKey::Tag(_)
+        | ObjectKey::Vrf(..)
+        | ObjectKey::Unnumbered(_)
+        | ObjectKey::Gso(_)
+        | ObjectKey::Cnat(_)
+        | ObjectKey::Mtu(_)
+        | ObjectKey::AdminUp(_) => tunnel::set(store, key, spec),
+    }
+}
+
+/// What deletes an object; `None` where there is nothing to delete, or nothing that could.
+pub(super) fn delete(store: &Store, key: &ObjectKey, entry: &ObjectEntry) -> Option<VppAction> {
+    match key {
+        ObjectKey::Tunnel(tunnel) => tunnel::delete(store, tunnel, entry),
+        ObjectKey::Uplink
+        | ObjectKey::FibSource
+        | ObjectKey::Table(..)
+        | ObjectKey::DecapNext(_)
+        | ObjectKey::Tag(_)
+        | ObjectKey::Vrf(..)
+        | ObjectKey::Unnumbered(_)
+        | ObjectKey::Gso(_)
+        | ObjectKey::Cnat(_)
+        | ObjectKey::Mtu(_)
+        | ObjectKey::AdminUp(_) => None,
+    }
+}

@@ -1,0 +1,165 @@
+//! What providers, and the choice between them, may know: our node, the others by their addresses, and the settings that
+//! say how traffic travels.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use crate::config::Encryption;
+use crate::event::Change;
+use crate::model::{Node, NodeName};
+
+/// See the module's text.
+#[derive(Clone, Debug)]
+pub(crate) struct Facts {
+    me: NodeName,
+    /// All nodes, ours included.
+    nodes: BTreeMap<NodeName, Node>,
+    /// Who has an address; more than one node only by mistake.
+    by_address: BTreeMap<IpAddr, BTreeSet<NodeName>>,
+    /// SRv6 carries everything that can be carried by it.
+    pub(crate) srv6: bool,
+    /// IPsec protects what would go through IPIP tunnels.
+    pub(crate) ipsec: bool,
+    /// What becomes of traffic where WireGuard is on.
+    pub(crate) encryption: Encryption,
+}
+
+/// How far WireGuard can carry traffic to a next hop.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[allow(dead_code)]
+pub(crate) enum WireguardReach {
+    /// It is off.
+    Off,
+    /// No node has the next hop's address.
+    Stranger,
+    /// The next hop's node has published no key.
+    NoKey,
+    /// It can.
+    Usable,
+}
+
+impl Facts {
+    pub(crate) fn new(me: NodeName, encryption: Encryption) -> Self {
+        Self {
+            me,
+            nodes: BTreeMap::new(),
+            by_address: BTreeMap::new(),
+            srv6: false,
+            ipsec: false,
+            encryption,
+        }
+    }
+
+    /// Our own node.
+    pub(crate) fn own(&self) -> Option<&Node> {
+        self.nodes.get(&self.me)
+    }
+
+    /// The node that has this address; the first by name where several have it.
+    #[allow(dead_code)]
+    pub(crate) fn node_at(&self, address: IpAddr) -> Option<(&NodeName, &Node)> {
+        let name = self.by_address.get(&address)?.first()?;
+        self.nodes.get_key_value(name)
+    }
+
+    /// How far WireGuard can carry traffic to a next hop.
+    pub(crate) fn wireguard(&self, _hop: IpAddr) -> WireguardReach {
+        WireguardReach::Off
+    }
+
+    /// Takes in what nodes there are. Answers which of them changed: what leads to their addresses of before and of now has to
+    /// be looked at again.
+    pub(crate) fn nodes_changed(&mut self, change: &Change<NodeName, Node>) -> NodesChanged {
+        let mut changed = NodesChanged::default();
+        match change {
+            Change::Resync(all) => {
+                let listed: BTreeSet<&NodeName> = all.iter().map(|(name, _)| name).collect();
+                let gone: Vec<NodeName> =
+                    self.nodes.keys().filter(|name| !listed.contains(name)).cloned().collect();
+                for name in gone {
+                    self.put(&name, None, &mut changed);
+                }
+                for (name, node) in all {
+                    self.put(name, Some(node), &mut changed);
+                }
+            }
+            Change::Upsert(name, node) => self.put(name, Some(node), &mut changed),
+            Change::Delete(name) => self.put(name, None, &mut changed),
+        }
+        changed
+    }
+
+    fn put(&mut self, name: &NodeName, node: Option<&Node>, changed: &mut NodesChanged) {
+        let before = self.nodes.get(name);
+        // What carries traffic depends on nothing else of a node.
+        let same = match (before, node) {
+            (Some(before), Some(node)) => (before.ipv4, before.ipv6) == (node.ipv4, node.ipv6),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        if !same {
+            changed.own |= *name == self.me;
+            for address in before.into_iter().flat_map(Node::addresses) {
+                changed.addresses.insert(address);
+                if let Some(names) = self.by_address.get_mut(&address) {
+                    names.remove(name);
+                    if names.is_empty() {
+                        self.by_address.remove(&address);
+                    }
+                }
+            }
+            for address in node.into_iter().flat_map(Node::addresses) {
+                changed.addresses.insert(address);
+                self.by_address.entry(address).or_default().insert(name.clone());
+            }
+        }
+        match node {
+            Some(node) => drop(self.nodes.insert(name.clone(), node.clone())),
+            None => drop(self.nodes.remove(name)),
+        }
+    }
+}
+
+/// Which nodes changed in a way that matters here.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct NodesChanged {
+    /// Ours did.
+    pub(crate) own: bool,
+    /// Addresses of those that did, of before and of now.
+    pub(crate) addresses: BTreeSet<IpAddr>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(ipv4: &str) -> Node {
+        Node { ipv4: Some(ipv4.parse().unwrap()), ..Node::default() }
+    }
+
+    #[test]
+    fn nodes_are_found_by_their_addresses_of_now() {
+        let mut facts = Facts::new(NodeName::from("a"), Encryption::default());
+        let at = |facts: &Facts, address: &str| {
+            facts.node_at(address.parse().unwrap()).map(|(name, _)| name.to_string())
+        };
+        let two = vec![("a".into(), node("192.0.2.1/24")), ("b".into(), node("192.0.2.2/24"))];
+        let changed = facts.nodes_changed(&Change::Resync(two));
+        assert!(changed.own);
+        assert_eq!(at(&facts, "192.0.2.2").as_deref(), Some("b"));
+        // Its labels are nothing to us.
+        let labelled = Node { labels: [("x".to_owned(), "y".to_owned())].into(), ..node("192.0.2.2/24") };
+        assert_eq!(facts.nodes_changed(&Change::Upsert("b".into(), labelled)), NodesChanged::default());
+        let changed = facts.nodes_changed(&Change::Upsert("b".into(), node("192.0.2.3/24")));
+        let both = ["192.0.2.2", "192.0.2.3"].map(|address| address.parse().unwrap());
+        assert_eq!(changed, NodesChanged { own: false, addresses: both.into() });
+        assert_eq!((at(&facts, "192.0.2.2"), at(&facts, "192.0.2.3").as_deref()), (None, Some("b")));
+        // Two with the same address: the one that stays keeps it.
+        facts.nodes_changed(&Change::Upsert("c".into(), node("192.0.2.3/24")));
+        facts.nodes_changed(&Change::Delete("b".into()));
+        assert_eq!(at(&facts, "192.0.2.3").as_deref(), Some("c"));
+        facts.nodes_changed(&Change::Resync(Vec::new()));
+        assert_eq!(at(&facts, "192.0.2.3"), None);
+        assert!(facts.own().is_none());
+    }
+}
