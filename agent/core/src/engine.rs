@@ -72,13 +72,15 @@ pub struct Sources {
     pub affinities: bool,
     /// BGPConfigurations.
     pub bgp_configs: bool,
+    /// FelixConfigurations.
+    pub felix_configs: bool,
 }
 
 impl Sources {
     /// What has not been told yet, for people.
     #[must_use]
     pub fn missing(&self) -> Vec<&'static str> {
-        let Self { nodes, own_node, peers, filters, pools, affinities, bgp_configs } = *self;
+        let Self { nodes, own_node, peers, filters, pools, affinities, bgp_configs, felix_configs } = *self;
         [
             (nodes, "nodes"),
             (own_node || !nodes, "this node's own object among the nodes"),
@@ -87,6 +89,7 @@ impl Sources {
             (pools, "pools"),
             (affinities, "affinities"),
             (bgp_configs, "BGP configuration"),
+            (felix_configs, "Felix configuration"),
         ]
         .into_iter()
         .filter_map(|(there, name)| (!there).then_some(name))
@@ -103,6 +106,7 @@ impl Sources {
             && self.pools
             && self.affinities
             && self.bgp_configs
+            && self.felix_configs
     }
 }
 
@@ -348,6 +352,10 @@ impl Engine {
                 self.bgp.on(now, &change, fx);
                 self.routing.on(now, &change, fx);
                 self.peer.on(now, &change, fx);
+                self.connectivity.on(now, &change, fx);
+            }
+            Event::FelixConfig(change) => {
+                self.sources.felix_configs |= is_resync(&change);
                 self.connectivity.on(now, &change, fx);
             }
             Event::Rib(event) => {

@@ -11,8 +11,8 @@ use bgp_core::rib::RibEvent;
 use ipnet::IpNet;
 
 use crate::model::{
-    Affinity, AffinityName, BgpConfig, BgpConfigName, Condition, Connectivity, Filter, FilterName, Node,
-    NodeName, Origin, PeerName, PeerSpec, Pool, PoolName, RouteKey, TableId,
+    Affinity, AffinityName, BgpConfig, BgpConfigName, Condition, Connectivity, FelixConfig, FelixConfigName,
+    Filter, FilterName, Node, NodeName, Origin, PeerName, PeerSpec, Pool, PoolName, RouteKey, TableId,
 };
 use crate::plan::{OpId, VppFailure};
 
@@ -44,6 +44,8 @@ pub enum Event {
     Affinity(Change<AffinityName, Affinity>),
     /// BGPConfiguration objects.
     BgpConfig(Change<BgpConfigName, BgpConfig>),
+    /// FelixConfiguration objects.
+    FelixConfig(Change<FelixConfigName, FelixConfig>),
     /// What a watcher found wrong in what it read, complete for each file or object, whichever is the unit of reading.
     /// An empty list clears it.
     Fault(Change<Arc<str>, Vec<Condition>>),

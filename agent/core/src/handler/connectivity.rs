@@ -25,8 +25,8 @@ use crate::effects::{Effects, Origin, VppEdit};
 use crate::event::Change;
 use crate::explain::{Carried, CarriedHop};
 use crate::model::{
-    BgpConfig, BgpConfigName, Condition, Connectivity, Encapsulation, Hop, Node, NodeName, ObjectRef, Pool,
-    PoolName, RouteKey, TableId,
+    BgpConfig, BgpConfigName, Condition, Connectivity, Encapsulation, FelixConfig, FelixConfigName, Hop,
+    Node, NodeName, ObjectRef, Pool, PoolName, RouteKey, TableId,
 };
 use crate::provider::{Carriage, Choice, DesiredSet, Facts, NodesChanged, Unserved, provider, select};
 
@@ -56,6 +56,8 @@ pub(crate) struct ConnectivityHandler {
     nodes_known: bool,
     pools_known: bool,
     configs_known: bool,
+    felix_known: bool,
+    felix_configs: BTreeMap<FelixConfigName, FelixConfig>,
     /// Edits flow. They begin to when our node, all pools and the settings are known.
     open: bool,
     destinations: BTreeMap<TableId, PrefixMap<WayId>>,
@@ -79,6 +81,8 @@ impl ConnectivityHandler {
             nodes_known: false,
             pools_known: false,
             configs_known: false,
+            felix_known: false,
+            felix_configs: BTreeMap::new(),
             open: false,
             destinations: BTreeMap::new(),
             ways: Vec::new(),
@@ -259,7 +263,7 @@ impl ConnectivityHandler {
     }
 
     fn open_if_known(&mut self, fx: &mut Effects) {
-        let known = self.nodes_known && self.pools_known && self.configs_known;
+        let known = self.nodes_known && self.pools_known && self.configs_known && self.felix_known;
         if self.open || !known || self.facts.own().is_none() {
             return;
         }
@@ -499,6 +503,26 @@ impl Handler<Change<BgpConfigName, BgpConfig>> for ConnectivityHandler {
         self.service_lengths = services.lengths();
         self.services = services;
         self.carriage_changed(&changed, fx);
+        self.open_if_known(fx);
+    }
+}
+
+impl Handler<Change<FelixConfigName, FelixConfig>> for ConnectivityHandler {
+    fn on(&mut self, _now: Instant, event: &Change<FelixConfigName, FelixConfig>, fx: &mut Effects) {
+        match event {
+            Change::Resync(all) => {
+                self.felix_known = true;
+                self.felix_configs = all.iter().cloned().collect();
+            }
+            Change::Upsert(name, config) => {
+                self.felix_configs.insert(name.clone(), config.clone());
+            }
+            Change::Delete(name) => {
+                self.felix_configs.remove(name);
+            }
+        }
+        let of = |name: &FelixConfigName| self.felix_configs.get(name).cloned().unwrap_or_default();
+        self.facts.felix = of(&FelixConfigName::Node(self.me.clone())).or(&of(&FelixConfigName::Default));
         self.open_if_known(fx);
     }
 }

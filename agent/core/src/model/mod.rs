@@ -9,11 +9,13 @@ mod affinity;
 mod bgp_config;
 mod condition;
 mod connectivity;
+mod felix;
 mod filter;
 mod name;
 mod node;
 mod peer;
 mod pool;
+mod wireguard;
 
 pub use affinity::{Affinity, AffinityState};
 pub use bgp_config::{
@@ -21,6 +23,7 @@ pub use bgp_config::{
 };
 pub use condition::{Condition, Location, ObjectRef, Severity};
 pub use connectivity::{Connectivity, Hop, Origin, RouteKey, TableId, Vni};
+pub use felix::{FelixConfig, FelixConfigName, PerFamily};
 pub use filter::{
     AnyCommunity, Direction, Filter, FilterAction, FilterRule, Glob, MatchOperator, Operation, PeerType,
     PrefixMatch, RoutePriority,
@@ -30,3 +33,4 @@ pub use node::Node;
 pub(crate) use node::family_of;
 pub use peer::{NextHopChoice, PeerEndpoint, PeerPort, PeerSpec, SourceAddress};
 pub use pool::{Encapsulation, Pool};
+pub use wireguard::{KeyPair, PublicKey};

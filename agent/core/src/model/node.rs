@@ -6,6 +6,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use bgp_core::{Asn, Family};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
+use super::{PerFamily, PublicKey};
+
 /// A node of the cluster, ours included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Node {
@@ -17,6 +19,8 @@ pub struct Node {
     pub asn: Option<Asn>,
     /// Route reflector cluster id; a node that has one takes no part in the mesh.
     pub cluster_id: Option<Ipv4Addr>,
+    /// The keys by which traffic to its addresses is encrypted (WireGuard), where it has published any.
+    pub wireguard: PerFamily<Option<PublicKey>>,
     /// Labels, which selectors see.
     pub labels: BTreeMap<String, String>,
 }

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use crate::config::Encryption;
 use crate::event::Change;
-use crate::model::{Node, NodeName};
+use crate::model::{FelixConfig, Node, NodeName};
 
 /// See the module's text.
 #[derive(Clone, Debug)]
@@ -16,6 +16,8 @@ pub(crate) struct Facts {
     nodes: BTreeMap<NodeName, Node>,
     /// Who has an address; more than one node only by mistake.
     by_address: BTreeMap<IpAddr, BTreeSet<NodeName>>,
+    /// What FelixConfigurations say for this node.
+    pub(crate) felix: FelixConfig,
     /// SRv6 carries everything that can be carried by it.
     pub(crate) srv6: bool,
     /// IPsec protects what would go through IPIP tunnels.
@@ -44,6 +46,7 @@ impl Facts {
             me,
             nodes: BTreeMap::new(),
             by_address: BTreeMap::new(),
+            felix: FelixConfig::default(),
             srv6: false,
             ipsec: false,
             encryption,

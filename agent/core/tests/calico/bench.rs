@@ -74,6 +74,7 @@ impl Bench {
         let mut bench = Self::of(config);
         let nodes = nodes.iter().map(|(name, node)| (NodeName::from(*name), node.clone())).collect();
         bench.tell(Event::BgpConfig(Change::Resync(Vec::new())));
+        bench.tell(Event::FelixConfig(Change::Resync(Vec::new())));
         bench.tell(Event::Filter(Change::Resync(Vec::new())));
         bench.tell(Event::Pool(Change::Resync(Vec::new())));
         bench.tell(Event::Affinity(Change::Resync(Vec::new())));

@@ -392,6 +392,7 @@ fn sessions_wait_for_the_filters() {
     let mut bench = Bench::of(Config::new(MASTER.into()));
     use agent_core::{Change, Event};
     bench.tell(Event::BgpConfig(Change::Resync(Vec::new())));
+    bench.tell(Event::FelixConfig(Change::Resync(Vec::new())));
     bench.tell(Event::Pool(Change::Resync(Vec::new())));
     bench.tell(Event::Affinity(Change::Resync(Vec::new())));
     bench.tell(Event::Peer(Change::Resync(vec![("p".into(), filtered(peer_ip(EBGP, 65100), &["f"]))])));

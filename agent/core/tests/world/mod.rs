@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use agent_core::event::{Generation, SpeakerEvent, VppEvent, VppReply};
 use agent_core::model::{
-    Affinity, AffinityName, BgpConfig, BgpConfigName, Filter, FilterName, Node, NodeName, PeerEndpoint,
-    PeerName, PeerSpec, Pool, PoolName,
+    Affinity, AffinityName, BgpConfig, BgpConfigName, FelixConfig, FelixConfigName, Filter, FilterName, Node,
+    NodeName, PeerEndpoint, PeerName, PeerSpec, Pool, PoolName,
 };
 use agent_core::plan::{Retval, SpeakerOp, VppAction, VppFailure, VppOp};
 use agent_core::{Change, Config, Engine, Event};
@@ -41,6 +41,7 @@ pub struct Cluster {
     pub pools: BTreeMap<PoolName, Pool>,
     pub affinities: BTreeMap<AffinityName, Affinity>,
     pub configs: BTreeMap<BgpConfigName, BgpConfig>,
+    pub felix: BTreeMap<FelixConfigName, FelixConfig>,
     pub rib: BTreeMap<IpNet, Best>,
 }
 
@@ -146,6 +147,7 @@ impl World {
     pub fn list(&mut self) {
         let c = self.cluster.clone();
         self.event(Event::BgpConfig(Change::Resync(c.configs.into_iter().collect())));
+        self.event(Event::FelixConfig(Change::Resync(c.felix.into_iter().collect())));
         self.event(Event::Pool(Change::Resync(c.pools.into_iter().collect())));
         self.event(Event::Affinity(Change::Resync(c.affinities.into_iter().collect())));
         self.event(Event::Filter(Change::Resync(c.filters.into_iter().collect())));
@@ -171,6 +173,7 @@ impl World {
         self.event(Event::Filter(Change::Resync(c.filters.into_iter().collect())));
         self.event(Event::Peer(Change::Resync(c.peers.into_iter().collect())));
         self.event(Event::BgpConfig(Change::Resync(c.configs.into_iter().collect())));
+        self.event(Event::FelixConfig(Change::Resync(c.felix.into_iter().collect())));
         self.event(Event::Rib(RibEvent::Replayed));
     }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
+use agent_core::model::PublicKey;
+
 use super::value::{as_number, dotted_quad, non_empty};
 use crate::yaml::{Fields, Item};
 
@@ -17,6 +19,10 @@ pub(crate) struct Node {
     pub(crate) as_number: Option<u32>,
     /// The cluster id of a route reflector.
     pub(crate) cluster_id: Option<Ipv4Addr>,
+    /// The public key for WireGuard over IPv4.
+    pub(crate) wireguard_key: Option<PublicKey>,
+    /// The public key for WireGuard over IPv6.
+    pub(crate) wireguard_key_v6: Option<PublicKey>,
     /// Labels, as selectors see them.
     pub(crate) labels: BTreeMap<String, String>,
 }
@@ -58,6 +64,12 @@ fn ipv6_address(item: &Item<'_>) -> Option<NodeAddress> {
     })
 }
 
+/// A key that can't be read is as good as none: its node's traffic then goes the way of nodes without one.
+fn public_key(item: &Item<'_>) -> Option<PublicKey> {
+    item.parse_with("a WireGuard public key: 32 octets in base64", PublicKey::parse)
+}
+
+/// An empty text counts as absent.
 fn present(item: Option<Item<'_>>) -> Option<Item<'_>> {
     item.filter(|item| item.text() != Some(""))
 }
@@ -78,6 +90,10 @@ impl Node {
                 note("projectcalico.org/ASNumber").and_then(|item| as_number(&item)).filter(|asn| *asn != 0);
             node.cluster_id =
                 note("projectcalico.org/RouteReflectorClusterID").and_then(|item| dotted_quad(&item));
+            node.wireguard_key =
+                note("projectcalico.org/WireguardPublicKey").and_then(|item| public_key(&item));
+            node.wireguard_key_v6 =
+                note("projectcalico.org/WireguardPublicKeyV6").and_then(|item| public_key(&item));
             notes.ignore_others();
         }
         fields.ignore_others();
@@ -85,7 +101,11 @@ impl Node {
     }
 
     /// Read Calico's Node (`projectcalico.org/v3`).
-    pub(crate) fn decode_calico(metadata: Option<&Item<'_>>, spec: &Item<'_>) -> Option<Self> {
+    pub(crate) fn decode_calico(
+        metadata: Option<&Item<'_>>,
+        spec: &Item<'_>,
+        status: Option<&Item<'_>>,
+    ) -> Option<Self> {
         let mut node = Self::default();
         if let Some(mut fields) = metadata.and_then(Item::fields) {
             node.labels = labels(&mut fields);
@@ -113,6 +133,13 @@ impl Node {
             "wireguard",
         ]);
         fields.finish();
+        if let Some(mut status) = status.and_then(Item::fields) {
+            node.wireguard_key =
+                present(status.take("wireguardPublicKey")).and_then(|item| public_key(&item));
+            node.wireguard_key_v6 =
+                present(status.take("wireguardPublicKeyV6")).and_then(|item| public_key(&item));
+            status.ignore_others();
+        }
         Some(node)
     }
 }
@@ -138,6 +165,8 @@ mod tests {
             ipv6: Some(NodeAddress { address: "2001:db8:1::1".parse().unwrap(), prefix_len: 64 }),
             as_number: Some(64512),
             cluster_id: Some(Ipv4Addr::new(244, 0, 0, 1)),
+            wireguard_key: PublicKey::parse("hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo="),
+            wireguard_key_v6: PublicKey::parse("3p7bfXt9wbTTW2HC7OQ1cz+DQ8hbeGdNre+8QYb4gk8="),
             labels: [("rack".to_owned(), "r1".to_owned()), ("edge".to_owned(), String::new())].into(),
         }
     }
@@ -156,6 +185,8 @@ metadata:
     projectcalico.org/IPv6Address: 2001:db8:1::1/64
     projectcalico.org/ASNumber: \"64512\"
     projectcalico.org/RouteReflectorClusterID: 244.0.0.1
+    projectcalico.org/WireguardPublicKey: hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=
+    projectcalico.org/WireguardPublicKeyV6: 3p7bfXt9wbTTW2HC7OQ1cz+DQ8hbeGdNre+8QYb4gk8=
     other.example/note: x
 spec: {podCIDRs: [10.244.0.0/24], anything: 1}
 status: {}
@@ -167,6 +198,10 @@ metadata: {name: node-a, labels: {rack: r1, edge: \"\"}}
 spec:
   bgp: {ipv4Address: 192.0.2.1/24, ipv6Address: '2001:db8:1::1/64', asNumber: 64512, routeReflectorClusterID: 244.0.0.1}
   orchRefs: [{nodeName: node-a, orchestrator: k8s}]
+status:
+  wireguardPublicKey: hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=
+  wireguardPublicKeyV6: 3p7bfXt9wbTTW2HC7OQ1cz+DQ8hbeGdNre+8QYb4gk8=
+  podCIDRs: [10.244.0.0/24]
 ";
         for text in [kubernetes, calico] {
             assert_eq!(one(text).1, Object::Node(expected()));
@@ -197,6 +232,8 @@ metadata:
   annotations:
     projectcalico.org/IPv4Address: 192.0.2.1.7/24
     projectcalico.org/ASNumber: \"x\"
+    projectcalico.org/WireguardPublicKey: abc
+    projectcalico.org/WireguardPublicKeyV6: \"\"
 ";
         assert_eq!(
             problems(text),
@@ -205,6 +242,8 @@ metadata:
                  length, such as 192.0.2.1/24, not \"192.0.2.1.7/24\"",
                 "line 7: metadata.annotations.projectcalico.org/ASNumber: must be an AS number such as 64512 or 6.10, \
                  not \"x\"",
+                "line 8: metadata.annotations.projectcalico.org/WireguardPublicKey: must be a WireGuard public key: 32 \
+                 octets in base64, not \"abc\"",
             ]
         );
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use agent_core::model::Filter;
 
-use super::{BgpConfiguration, BgpPeer, BlockAffinity, IpPool, Node, bgp_filter};
+use super::{BgpConfiguration, BgpPeer, BlockAffinity, FelixConfiguration, IpPool, Node, bgp_filter};
 use crate::yaml::{Flaw, Flaws, Item, Line, Mistake, Tree, nearest};
 
 /// The kinds that the agent reads.
@@ -22,6 +22,8 @@ pub(crate) enum Kind {
     IpPool,
     /// `BlockAffinity`.
     BlockAffinity,
+    /// `FelixConfiguration`.
+    FelixConfiguration,
 }
 
 /// Calico's own groups.
@@ -31,7 +33,6 @@ const CALICO: &[&str] = &["crd.projectcalico.org/v1", "projectcalico.org/v3"];
 const UNREAD: &[&str] = &[
     "CalicoNodeStatus",
     "EndpointSlice",
-    "FelixConfiguration",
     "IPAMBlock",
     "IPAMConfig",
     "IPAMConfiguration",
@@ -44,9 +45,10 @@ const UNREAD: &[&str] = &[
 
 impl Kind {
     /// All of them, in the order in which a first list is told.
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Node,
         Self::BgpConfiguration,
+        Self::FelixConfiguration,
         Self::BgpFilter,
         Self::BgpPeer,
         Self::IpPool,
@@ -62,15 +64,19 @@ impl Kind {
             Self::BgpPeer => "BGPPeer",
             Self::IpPool => "IPPool",
             Self::BlockAffinity => "BlockAffinity",
+            Self::FelixConfiguration => "FelixConfiguration",
         }
     }
 
     fn groups(self) -> &'static [&'static str] {
         match self {
             Self::Node => &["v1", "projectcalico.org/v3"],
-            Self::BgpConfiguration | Self::BgpFilter | Self::BgpPeer | Self::IpPool | Self::BlockAffinity => {
-                CALICO
-            }
+            Self::BgpConfiguration
+            | Self::BgpFilter
+            | Self::BgpPeer
+            | Self::IpPool
+            | Self::BlockAffinity
+            | Self::FelixConfiguration => CALICO,
         }
     }
 }
@@ -118,6 +124,8 @@ pub(crate) enum Object {
     IpPool(IpPool),
     /// `BlockAffinity`.
     BlockAffinity(BlockAffinity),
+    /// `FelixConfiguration`.
+    FelixConfiguration(FelixConfiguration),
 }
 
 /// What one place of a file turned out to be.
@@ -198,7 +206,7 @@ fn decode_into(tree: &Tree, found: &mut Vec<Decoded>, depth: usize) {
         fields.ignore_others();
         name
     });
-    fields.ignore(&["status"]);
+    let status = fields.take("status");
     let spec = fields.take("spec");
     let object = name.and_then(|name| {
         // A Kubernetes Node says all we need in its metadata.
@@ -210,9 +218,9 @@ fn decode_into(tree: &Tree, found: &mut Vec<Decoded>, depth: usize) {
             return None;
         };
         match kind {
-            Kind::Node => Node::decode_calico(metadata.as_ref(), spec).map(Object::Node),
+            Kind::Node => Node::decode_calico(metadata.as_ref(), spec, status.as_ref()).map(Object::Node),
             Kind::BgpConfiguration => {
-                if name != "default" && !name.starts_with("node.") {
+                if !is_config_name(name) {
                     let rule = "a BGPConfiguration is read only under the names \"default\" and \"node.<node name>\"";
                     flaws.add(tree.line, "metadata.name", Mistake::Conflict { rule });
                 }
@@ -222,6 +230,13 @@ fn decode_into(tree: &Tree, found: &mut Vec<Decoded>, depth: usize) {
             Kind::BgpPeer => BgpPeer::decode(spec).map(Object::BgpPeer),
             Kind::IpPool => IpPool::decode(spec).map(Object::IpPool),
             Kind::BlockAffinity => BlockAffinity::decode(spec).map(Object::BlockAffinity),
+            Kind::FelixConfiguration => {
+                if !is_config_name(name) {
+                    let rule = "a FelixConfiguration is read only under the names \"default\" and \"node.<node name>\"";
+                    flaws.add(tree.line, "metadata.name", Mistake::Conflict { rule });
+                }
+                FelixConfiguration::decode(spec).map(Object::FelixConfiguration)
+            }
         }
     });
     fields.finish();
@@ -231,6 +246,11 @@ fn decode_into(tree: &Tree, found: &mut Vec<Decoded>, depth: usize) {
     let object = object.filter(|_| whole);
     let id = name.map(|name| (kind, ObjectName::cluster(name)));
     found.push(Decoded { id, line: tree.line, object, rest, flaws: flaws.into_vec() });
+}
+
+/// Whether settings under this name mean anything to any node.
+fn is_config_name(name: &str) -> bool {
+    name == "default" || name.starts_with("node.")
 }
 
 #[cfg(test)]

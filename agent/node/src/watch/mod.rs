@@ -2,7 +2,7 @@
 //! else.
 //!
 //! * `directory.rs` watches a folder of manifests; `manifests.rs` decides which of its objects are in force.
-//! * `node.rs`, `bgp_config.rs`, `bgp_filter.rs`, `bgp_peer.rs`, `pool.rs`, `affinity.rs` map one kind of object each; `route.rs` knows
+//! * `node.rs`, `bgp_config.rs`, `bgp_filter.rs`, `bgp_peer.rs`, `felix_config.rs`, `pool.rs`, `affinity.rs` map one kind of object each; `route.rs` knows
 //!   which.
 //! * `rib.rs` follows the speaker's best paths.
 //!
@@ -13,6 +13,7 @@ mod bgp_config;
 mod bgp_filter;
 mod bgp_peer;
 mod directory;
+mod felix_config;
 mod manifests;
 mod node;
 mod pool;

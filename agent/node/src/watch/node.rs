@@ -17,6 +17,7 @@ pub(super) fn value(node: &Node) -> model::Node {
         ipv6: node.ipv6.and_then(ipv6),
         asn: node.as_number.map(Asn),
         cluster_id: node.cluster_id,
+        wireguard: model::PerFamily { v4: node.wireguard_key, v6: node.wireguard_key_v6 },
         labels: node.labels.clone(),
     }
 }

@@ -35,6 +35,7 @@ fn opened(pools: Vec<(PoolName, Pool)>) -> ConnectivityHandler {
     hear(&mut handler, Change::Resync(vec![(NodeName::from("a"), me())]));
     hear(&mut handler, Change::Resync(pools));
     hear(&mut handler, Change::<BgpConfigName, BgpConfig>::Resync(Vec::new()));
+    hear(&mut handler, Change::<FelixConfigName, FelixConfig>::Resync(Vec::new()));
     handler
 }
 
@@ -44,6 +45,7 @@ fn nothing_is_wanted_before_our_node_the_settings_and_all_pools_are_known() {
     assert_eq!(hear(&mut handler, Change::Upsert(key("10.0.0.0/26"), to(&["192.0.2.2"]))).vpp, []);
     assert_eq!(hear(&mut handler, Change::Resync(vec![(NodeName::from("a"), me())])).vpp, []);
     assert_eq!(hear(&mut handler, Change::<BgpConfigName, BgpConfig>::Resync(Vec::new())).vpp, []);
+    assert_eq!(hear(&mut handler, Change::<FelixConfigName, FelixConfig>::Resync(Vec::new())).vpp, []);
     let fx = hear(&mut handler, Change::Resync(vec![(PoolName::from("p"), ipip("10.0.0.0/16"))]));
     let routes: Vec<_> =
         fx.vpp.iter().filter(|e| matches!(e, VppEdit::WantRoute(Owner::Destination, ..))).collect();

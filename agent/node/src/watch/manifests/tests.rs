@@ -70,6 +70,7 @@ fn the_first_settling_lists_every_kind() {
         [
             "list Node []",
             "list BGPConfiguration []",
+            "list FelixConfiguration []",
             "list BGPFilter []",
             "list BGPPeer []",
             "list IPPool [one two]",
@@ -193,6 +194,7 @@ fn the_examples_are_whole() {
         [
             "list Node [node-a node-b]",
             "list BGPConfiguration [default]",
+            "list FelixConfiguration []",
             "list BGPFilter [top-of-rack]",
             "list BGPPeer [top-of-rack-v4 top-of-rack-v6]",
             "list IPPool [plain plain-v6 tunnelled]",
