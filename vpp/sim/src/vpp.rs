@@ -13,7 +13,7 @@ use vpp_wire::name::MsgName;
 
 use crate::api::field::{push_text, text};
 use crate::api::row::{self, Row};
-use crate::api::{interface, memclnt};
+use crate::api::{interface, memclnt, wireguard};
 use crate::clients::{Client, Clients, ConnId, Outbox};
 use crate::context::{Cx, push_head};
 use crate::options::SimOptions;
@@ -93,13 +93,15 @@ impl Vpp {
             greeting.extend_from_slice(&id.to_be_bytes());
             push_text::<64>(&mut greeting, name.to_string().as_bytes());
         }
-        let event = |(_, name): &&(u16, MsgName)| name.name() == interface::EVENT;
+        let id_of =
+            |wanted: &str| names.iter().find(|(_, name)| name.name() == wanted).map_or(0, |(id, _)| *id);
         let mut state = State::new(&options.interfaces);
         state.crypto.workers = vec![true; options.workers];
+        state.wireguard.event_id = id_of(wireguard::EVENT.name());
         Self {
             state,
             clients: Clients::new(),
-            event_id: names.iter().find(event).map_or(0, |(id, _)| *id),
+            event_id: id_of(interface::EVENT),
             carried_out: vec![0; rows.len()],
             rows,
             greeting,
@@ -156,6 +158,7 @@ impl Vpp {
         let mut unclean = false;
         while let Some(handle) = self.clients.on(conn) {
             self.clients.remove(handle);
+            self.state.wireguard.forget_client(handle);
             unclean = true;
         }
         unclean
@@ -199,6 +202,9 @@ impl Vpp {
             return Outcome::Died(death);
         }
         self.send_events(outbox);
+        if let Some(handle) = goodbye {
+            self.state.wireguard.forget_client(handle);
+        }
         match goodbye.and_then(|handle| self.clients.remove(handle)) {
             Some(gone) => Outcome::Goodbye(gone.conn),
             None => Outcome::Served,
@@ -255,6 +261,12 @@ impl Vpp {
         if self.state.interfaces.has_events() {
             for event in self.state.interfaces.take_events() {
                 self.send_event(event, outbox);
+            }
+        }
+        let id = self.state.wireguard.event_id;
+        for event in self.state.wireguard.take_events() {
+            if let Some(client) = self.clients.get(event.client) {
+                wireguard::push_event(outbox.to(client.conn), id, event);
             }
         }
     }

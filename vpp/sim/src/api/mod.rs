@@ -24,3 +24,4 @@ pub(crate) mod route;
 pub(crate) mod row;
 pub(crate) mod sr;
 pub(crate) mod vpe;
+pub(crate) mod wireguard;

@@ -38,6 +38,8 @@ pub(crate) const SAME_SRC_DST: i32 = -82;
 pub(crate) const ADDRESS_IN_USE: i32 = -105;
 /// The interface has addresses.
 pub(crate) const ADDRESS_FOUND_FOR_INTERFACE: i32 = -114;
+/// The peer is there.
+pub(crate) const ENTRY_ALREADY_EXISTS: i32 = -116;
 /// The instance number is taken.
 pub(crate) const INSTANCE_IN_USE: i32 = -147;
 /// Mixed families.

@@ -3,7 +3,7 @@
 use vpp_wire::name::MsgName;
 use vpp_wire::{Kind, Message};
 
-use super::{cnat, feature, fib, ikev2, interface, ip, ipip, ipsec, memclnt, route, sr, vpe};
+use super::{cnat, feature, fib, ikev2, interface, ip, ipip, ipsec, memclnt, route, sr, vpe, wireguard};
 use crate::context::Cx;
 
 /// Carries a request out; `None` when it is too short.
@@ -75,6 +75,7 @@ pub(crate) fn rows() -> impl Iterator<Item = Row> {
         ikev2::rows(),
         ipsec::rows(),
         sr::rows(),
+        wireguard::rows(),
     ]
     .into_iter()
     .flatten()
@@ -85,7 +86,10 @@ pub(crate) fn names() -> impl Iterator<Item = MsgName> {
     let events =
         vpp_wire::api::messages().filter(|message| message.kind == Kind::Notice).map(|message| message.name);
     let rows: Vec<Row> = rows().collect();
-    rows.into_iter().flat_map(|row| [row.name, row.answer]).chain(events)
+    let foreign = [wireguard::EVENT];
+    let foreign =
+        foreign.into_iter().filter(|name| vpp_wire::api::messages().all(|message| message.name != *name));
+    rows.into_iter().flat_map(|row| [row.name, row.answer]).chain(events).chain(foreign)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use super::listen;
 use super::process::{Life, Process, Stats};
 use crate::faults::Fault;
 use crate::options::{InterfaceSpec, SimOptions};
+use crate::state::key::bytes_of;
 use crate::vpp::Death;
 
 /// A simulated VPP to be built.
@@ -263,6 +264,13 @@ impl SimControl {
     /// is; with `None` it is gone, and is found to be.
     pub fn ike_peer(&self, address: Ipv4Addr, key: Option<&[u8]>) {
         self.process.happen(|state| state.ike_peer(address.octets(), key));
+    }
+
+    /// From now on the node at this address answers to WireGuard under this public key: whoever has it as a peer gets a session;
+    /// with `None` it is gone, and so are the sessions.
+    pub fn wireguard_peer(&self, address: IpAddr, key: Option<[u8; 32]>) {
+        let (af, address) = bytes_of(address);
+        self.process.happen(|state| state.wireguard_peer(af, address, key));
     }
 
     /// Stops serving (connections stay and are accepted, nothing is read or answered), or goes on where it stopped.

@@ -13,6 +13,7 @@ use super::key::{Af, Shown, ip};
 use super::path::{self, Path, Shape};
 use super::sources::{API, BUILT_IN_COUNT, CLI, SourceId};
 use super::sr::Sr;
+use super::wireguard::{ESTABLISHED, Peer};
 
 /// How much of the state is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +64,14 @@ pub(crate) fn json(state: &State, detail: Detail) -> Value {
     }
     let mut profiles: Vec<Value> =
         state.ikev2.profiles.iter().map(|(_, profile)| dump.profile(profile)).collect();
+    let mut peers: Vec<Value> =
+        state.wireguard.peers.iter().map(|(at, peer)| dump.wireguard_peer(at, peer)).collect();
+    if !peers.is_empty() {
+        if !full {
+            peers.sort_by_key(Value::to_string);
+        }
+        value["wireguard_peers"] = peers.into();
+    }
     if !profiles.is_empty() {
         profiles.sort_by_key(|profile| profile["profile"].to_string());
         value["ikev2"] = profiles.into();
@@ -158,6 +167,14 @@ impl Dump<'_> {
                     "table_id": tunnel.table,
                 });
             }
+            if let Kind::Wireguard(wg) = &interface.kind {
+                value["wireguard"] = json!({
+                    "instance": wg.instance,
+                    "src": ip(wg.src.0, wg.src.1),
+                    "port": wg.port,
+                    "public_key": key(&wg.public()),
+                });
+            }
         }
         value
     }
@@ -175,6 +192,29 @@ impl Dump<'_> {
             "excluded": snat.excluded.iter().map(|(af, addr, len)| Shown(*af, *addr, *len).to_string()).collect::<Vec<_>>(),
             "interfaces": { "include_v4": ip4, "include_v6": ip6, "pod": pod, "host": host },
         })
+    }
+
+    /// Without a key known to both.
+    fn wireguard_peer(&self, at: u32, peer: &Peer) -> Value {
+        let mut allowed: Vec<String> =
+            peer.allowed.iter().map(|(af, addr, len)| Shown(*af, *addr, *len).to_string()).collect();
+        if !self.full {
+            allowed.sort();
+        }
+        let mut value = json!({
+            "interface": self.name(peer.interface),
+            "public_key": key(&peer.public),
+            "endpoint": ip(peer.endpoint.0, peer.endpoint.1),
+            "port": peer.port,
+            "keepalive": peer.keepalive,
+            "table_id": peer.table,
+            "allowed": allowed,
+        });
+        if self.full {
+            value["peer_index"] = at.into();
+            value["established"] = (peer.flags & ESTABLISHED != 0).into();
+        }
+        value
     }
 
     /// Without the shared key.
@@ -203,7 +243,12 @@ impl Dump<'_> {
                 ip(tunnel.af, tunnel.dst),
                 tunnel.table
             ),
-            Kind::Ipip(_) | Kind::Local | Kind::Loopback(_) | Kind::Uplink => text(&interface.name),
+            Kind::Wireguard(wg) if !self.full => {
+                format!("wireguard {} port {} as {}", ip(wg.src.0, wg.src.1), wg.port, key(&wg.public()))
+            }
+            Kind::Ipip(_) | Kind::Wireguard(_) | Kind::Local | Kind::Loopback(_) | Kind::Uplink => {
+                text(&interface.name)
+            }
         }
     }
 
@@ -305,4 +350,9 @@ impl Dump<'_> {
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A public key, in hexadecimal digits.
+fn key(key: &[u8; 32]) -> String {
+    key.iter().map(|octet| format!("{octet:02x}")).collect()
 }

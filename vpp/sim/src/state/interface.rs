@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::key::{Af, Key, mask};
 use super::pool::{Indices, Pool};
+use super::wireguard::Wg;
 
 /// `local0`, which is always there.
 pub(crate) const LOCAL0: u32 = 0;
@@ -19,6 +20,8 @@ pub(crate) enum Kind {
     Uplink,
     /// An IPIP tunnel.
     Ipip(Ipip),
+    /// A WireGuard interface.
+    Wireguard(Wg),
 }
 
 /// An IPIP tunnel.
@@ -269,7 +272,7 @@ impl Interfaces {
     pub(crate) fn tunnels(&self) -> impl Iterator<Item = (u32, &Ipip)> {
         self.iter().filter_map(|(at, interface)| match &interface.kind {
             Kind::Ipip(tunnel) => Some((at, tunnel)),
-            Kind::Local | Kind::Loopback(_) | Kind::Uplink => None,
+            Kind::Local | Kind::Loopback(_) | Kind::Uplink | Kind::Wireguard(_) => None,
         })
     }
 

@@ -6,6 +6,7 @@
 //! * [`fib`]: tables and routes; [`sources`]: whose route wins; [`paths`]: the path lists they share; [`path`]: one path
 //! * [`cnat`]: address translation; [`ikev2`]: keys for tunnels
 //! * [`sr`]: local SIDs, SR policies, what is steered into them
+//! * [`wireguard`]: keys and peers
 //! * [`key`]: prefixes; [`pool`]: indices
 //! * [`dump`]: all of it as JSON
 //!
@@ -22,6 +23,7 @@ pub(crate) mod paths;
 pub(crate) mod pool;
 pub(crate) mod sources;
 pub(crate) mod sr;
+pub(crate) mod wireguard;
 
 mod connected;
 mod model;

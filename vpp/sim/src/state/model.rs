@@ -6,6 +6,7 @@ use super::ikev2::Ikev2;
 use super::interface::{Address, Interface, Interfaces, Ipip, Kind};
 use super::key::{Af, bytes_of};
 use super::sr::Sr;
+use super::wireguard::Wireguard;
 use crate::options::InterfaceSpec;
 
 /// Who encrypts.
@@ -32,6 +33,8 @@ pub(crate) struct State {
     pub(crate) crypto: Crypto,
     /// SRv6.
     pub(crate) sr: Sr,
+    /// Peers.
+    pub(crate) wireguard: Wireguard,
 }
 
 impl State {
@@ -44,6 +47,7 @@ impl State {
             ikev2: Ikev2::new(),
             crypto: Crypto::default(),
             sr: Sr::new(),
+            wireguard: Wireguard::new(),
         };
         for (number, spec) in (0u8..).zip(given) {
             let mut uplink = Interface::new(Kind::Uplink, spec.name.clone().into_bytes(), "af-packet");
