@@ -4,7 +4,7 @@
 //! catalogue test compares them, name by name and offset by offset, with the message definitions of every
 //! supported release, so a field that is missing, misplaced or of the wrong width cannot pass.
 
-use zerocopy::big_endian::{I32, U16, U32, U64};
+use zerocopy::big_endian::{I32, I64, U16, U32, U64};
 
 /// A packed structure: a whole message or a part of one.
 #[derive(Debug)]
@@ -55,6 +55,8 @@ pub enum Shape {
         /// The names this crate knows, with their values.
         values: &'static [(&'static str, u32)],
     },
+    /// A floating-point number of 8 bytes in the byte order of the machine that VPP runs on.
+    Float,
     /// One byte, 0 or 1.
     Bool,
     /// NUL-padded text of that many bytes.
@@ -76,6 +78,7 @@ impl Shape {
         match self {
             Self::Unsigned(n) | Self::Signed(n) | Self::Text(n) | Self::Octets(n) => *n,
             Self::Named { width, .. } => *width,
+            Self::Float => 8,
             Self::Bool => 1,
             Self::Array(element, n) => element.size() * *n,
             Self::Struct(layout) => layout.fixed,
@@ -104,6 +107,12 @@ impl Described for U64 {
 }
 impl Described for I32 {
     const SHAPE: Shape = Shape::Signed(4);
+}
+impl Described for i8 {
+    const SHAPE: Shape = Shape::Signed(1);
+}
+impl Described for I64 {
+    const SHAPE: Shape = Shape::Signed(8);
 }
 impl<T: Described + 'static, const N: usize> Described for [T; N] {
     const SHAPE: Shape = Shape::Array(&T::SHAPE, N);

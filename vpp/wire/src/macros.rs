@@ -72,16 +72,17 @@ macro_rules! wire_int {
     };
 }
 
-/// Packed structures that stand inside messages. A variable array comes last, behind `..`, with the field
-/// that counts it: `.. pub paths: [FibPath] by n_paths`.
+/// Packed structures that stand inside messages. What varies in size comes last, behind `..`: an array with the field
+/// that counts it, `.. pub paths: [FibPath] by n_paths`, or another structure that ends in one, `.. pub route: (IpRoute)`
+/// (without the parentheses where it is a plain name).
 macro_rules! wire_struct {
     ($( $(#[$meta:meta])* pub struct $name:ident {
         $( $(#[$fmeta:meta])* $fvis:vis $field:ident : $ftype:ty, )*
-        $( .. $(#[$tmeta:meta])* $tvis:vis $tail:ident : [ $element:ty ] by $count:ident )?
+        $( .. $(#[$tmeta:meta])* $tvis:vis $tail:ident : $ttype:tt $( by $count:ident )? )?
     } )*) => { $(
         wire_struct! { @one [ $( .. $tail )? ] $(#[$meta])* $name
             [ $( $(#[$fmeta])* $fvis $field : $ftype, )* ]
-            $( [ $(#[$tmeta])* $tvis $tail : [ $element ] by $count ] )? }
+            $( [ $(#[$tmeta])* $tvis $tail : $ttype $( by $count )? ] )? }
     )* };
 
     (@one [] $(#[$meta:meta])* $name:ident [ $( $(#[$fmeta:meta])* $fvis:vis $field:ident : $ftype:ty, )* ]) => {
@@ -94,19 +95,8 @@ macro_rules! wire_struct {
         pub struct $name {
             $( $(#[$fmeta])* $fvis $field: $ftype, )*
         }
-        impl $name {
-            const FIELDS: &'static [$crate::layout::Field] = &$crate::layout::place([
-                $( (stringify!($field), <$ftype as $crate::layout::Described>::SHAPE) ),*
-            ]);
-        }
-        impl $crate::layout::Described for $name {
-            const SHAPE: $crate::layout::Shape = $crate::layout::Shape::Struct(&$crate::layout::Layout {
-                name: stringify!($name),
-                fixed: $crate::layout::total(Self::FIELDS),
-                fields: Self::FIELDS,
-                tail: None,
-            });
-        }
+        wire_struct! { @described $name None;
+            $( (stringify!($field), <$ftype as $crate::layout::Described>::SHAPE) )* }
     };
 
     (@one [ .. $t:ident ] $(#[$meta:meta])* $name:ident [ $( $(#[$fmeta:meta])* $fvis:vis $field:ident : $ftype:ty, )* ]
@@ -120,23 +110,13 @@ macro_rules! wire_struct {
             $( $(#[$fmeta])* $fvis $field: $ftype, )*
             $(#[$tmeta])* $tvis $tail: [$element],
         }
-        impl $name {
-            const FIELDS: &'static [$crate::layout::Field] = &$crate::layout::place([
-                $( (stringify!($field), <$ftype as $crate::layout::Described>::SHAPE) ),*
-            ]);
-        }
-        impl $crate::layout::Described for $name {
-            const SHAPE: $crate::layout::Shape = $crate::layout::Shape::Struct(&$crate::layout::Layout {
-                name: stringify!($name),
-                fixed: $crate::layout::total(Self::FIELDS),
-                fields: Self::FIELDS,
-                tail: Some($crate::layout::Tail {
-                    name: stringify!($tail),
-                    element: <$element as $crate::layout::Described>::SHAPE,
-                    count: stringify!($count),
-                }),
+        wire_struct! { @described $name
+            Some($crate::layout::Tail {
+                name: stringify!($tail),
+                element: <$element as $crate::layout::Described>::SHAPE,
+                count: stringify!($count),
             });
-        }
+            $( (stringify!($field), <$ftype as $crate::layout::Described>::SHAPE) )* }
         impl $crate::message::Tailed for $name {
             const FIXED: usize = $crate::layout::total(Self::FIELDS);
             const ELEMENT: usize = size_of::<$element>();
@@ -144,58 +124,12 @@ macro_rules! wire_struct {
             const COUNT_WIDTH: usize = $crate::layout::field(Self::FIELDS, stringify!($count)).shape.size();
         }
     };
-}
-
-/// The messages of one API module: `kind Name "vpp_name" crc (=> Answer) { fields }`. Kinds are `request`,
-/// `dump`, `reply`, `details`, `notice`, and for the exceptions `hello` (`sockclnt_create`), `plain_reply` (no return
-/// value), `greeting` (neither, and an echoed handle), `echo_reply` and `echo_details` (an echoed handle). A variable
-/// part comes last, behind `..`: an array as in `wire_struct!`, or a struct that ends in one.
-macro_rules! messages {
-    ($( $(#[$meta:meta])* $kind:ident $name:ident $text:literal $crc:literal $( => $answer:ident )? {
-        $( $(#[$fmeta:meta])* $fvis:vis $field:ident : $ftype:ty, )*
-        $( .. $(#[$tmeta:meta])* $tvis:vis $tail:ident : $ttype:tt $( by $count:ident )? )?
-    } )*) => {
-        /// Every message of this module.
-        pub const MESSAGES: &[$crate::message::Descriptor] = &[ $( <$name as $crate::message::Message>::DESCRIPTOR ),* ];
-        $(
-            messages! { @head $kind [ $( .. $tail )? ] $(#[$meta])* $name
-                [ $( $(#[$fmeta])* $fvis $field : $ftype, )* ]
-                $( [ $(#[$tmeta])* $tvis $tail : $ttype $( by $count )? ] )? }
-            messages! { @described $kind $name $text $crc $( $answer )? }
-            messages! { @parse [ $( .. $tail $( $count )? )? ] $name }
-            messages! { @role $kind $name [ $( .. $tail )? ] $( $answer )? }
-        )*
-    };
-
-    (@head request $($rest:tt)*) => { messages! { @fields RequestHead $($rest)* } };
-    (@head dump $($rest:tt)*) => { messages! { @fields RequestHead $($rest)* } };
-    (@head reply $($rest:tt)*) => { messages! { @fields ReplyHead $($rest)* } };
-    (@head plain_reply $($rest:tt)*) => { messages! { @fields ReplyHead $($rest)* } };
-    (@head details $($rest:tt)*) => { messages! { @fields ReplyHead $($rest)* } };
-    (@head hello $($rest:tt)*) => { messages! { @fields ReplyHead $($rest)* } };
-    (@head greeting $($rest:tt)*) => { messages! { @fields EchoHead $($rest)* } };
-    (@head echo_reply $($rest:tt)*) => { messages! { @fields EchoHead $($rest)* } };
-    (@head echo_details $($rest:tt)*) => { messages! { @fields EchoHead $($rest)* } };
-    (@head notice $($rest:tt)*) => { messages! { @fields NoticeHead $($rest)* } };
-
-    (@fields $head:ident [] $(#[$meta:meta])* $name:ident [ $($fields:tt)* ]) => {
-        wire_struct! { $(#[$meta])* pub struct $name {
-            /// What every message of this kind starts with.
-            pub head: $crate::head::$head,
-            $($fields)*
-        } }
-    };
-    (@fields $head:ident [ .. $t:ident ] $(#[$meta:meta])* $name:ident [ $( $(#[$fmeta:meta])* $fvis:vis $field:ident : $ftype:ty, )* ]
-     [ $(#[$tmeta:meta])* $tvis:vis $tail:ident : [ $element:ty ] by $count:ident ]) => {
-        wire_struct! { $(#[$meta])* pub struct $name {
-            /// What every message of this kind starts with.
-            pub head: $crate::head::$head,
-            $( $(#[$fmeta])* $fvis $field : $ftype, )*
-            .. $(#[$tmeta])* $tvis $tail : [ $element ] by $count
-        } }
-    };
-    (@fields $head:ident [ .. $t:ident ] $(#[$meta:meta])* $name:ident [ $( $(#[$fmeta:meta])* $fvis:vis $field:ident : $ftype:ty, )* ]
+    (@one [ .. $t:ident ] $(#[$meta:meta])* $name:ident [ $($fields:tt)* ]
      [ $(#[$tmeta:meta])* $tvis:vis $tail:ident : $inner:ident ]) => {
+        wire_struct! { @one [ .. $t ] $(#[$meta])* $name [ $($fields)* ] [ $(#[$tmeta])* $tvis $tail : ( $inner ) ] }
+    };
+    (@one [ .. $t:ident ] $(#[$meta:meta])* $name:ident [ $( $(#[$fmeta:meta])* $fvis:vis $field:ident : $ftype:ty, )* ]
+     [ $(#[$tmeta:meta])* $tvis:vis $tail:ident : ( $inner:ty ) ]) => {
         $(#[$meta])*
         // `packed` changes nothing, as every field has alignment 1; it lets zerocopy see that there is no padding
         // in front of a tail of variable size.
@@ -204,35 +138,20 @@ macro_rules! messages {
         )]
         #[repr(C, packed)]
         pub struct $name {
-            /// What every message of this kind starts with.
-            pub head: $crate::head::$head,
             $( $(#[$fmeta])* $fvis $field: $ftype, )*
             $(#[$tmeta])* $tvis $tail: $inner,
         }
         impl std::fmt::Debug for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.debug_struct(stringify!($name))
-                    .field("head", &self.head)
                     $( .field(stringify!($field), &self.$field) )*
                     .field(stringify!($tail), &&self.$tail)
                     .finish()
             }
         }
-        impl $name {
-            const FIELDS: &'static [$crate::layout::Field] = &$crate::layout::place([
-                ("head", <$crate::head::$head as $crate::layout::Described>::SHAPE),
-                $( (stringify!($field), <$ftype as $crate::layout::Described>::SHAPE), )*
-                (stringify!($tail), <$inner as $crate::layout::Described>::SHAPE)
-            ]);
-        }
-        impl $crate::layout::Described for $name {
-            const SHAPE: $crate::layout::Shape = $crate::layout::Shape::Struct(&$crate::layout::Layout {
-                name: stringify!($name),
-                fixed: $crate::layout::total(Self::FIELDS),
-                fields: Self::FIELDS,
-                tail: None,
-            });
-        }
+        wire_struct! { @described $name None;
+            $( (stringify!($field), <$ftype as $crate::layout::Described>::SHAPE) )*
+            (stringify!($tail), <$inner as $crate::layout::Described>::SHAPE) }
         impl $crate::message::Tailed for $name {
             const FIXED: usize = $crate::layout::total(Self::FIELDS);
             const ELEMENT: usize = <$inner as $crate::message::Tailed>::ELEMENT;
@@ -242,7 +161,66 @@ macro_rules! messages {
         }
     };
 
-    (@described $kind:ident $name:ident $text:literal $crc:literal $( $answer:ident )?) => {
+    (@described $name:ident $tail:expr; $( ( $($field:tt)* ) )*) => {
+        impl $name {
+            const FIELDS: &'static [$crate::layout::Field] = &$crate::layout::place([ $( ( $($field)* ) ),* ]);
+        }
+        impl $crate::layout::Described for $name {
+            const SHAPE: $crate::layout::Shape = $crate::layout::Shape::Struct(&$crate::layout::Layout {
+                name: stringify!($name),
+                fixed: $crate::layout::total(Self::FIELDS),
+                fields: Self::FIELDS,
+                tail: $tail,
+            });
+        }
+    };
+}
+
+/// Messages of one API module: `kind Name "vpp_name" crc (=> Answer (until Reply)) { fields }`. Kinds are `request`,
+/// `dump`, `stream` (details and then a reply), `reply`, `details`, `notice`, and for the exceptions `hello` (`sockclnt_create`),
+/// `plain_reply` (no return value), `greeting` (neither, and an echoed handle), `echo_reply` and `echo_details` (an echoed
+/// handle), `unsent` and `unsent_dump` (never to be sent, so it has no role). What varies in size comes last, as in `wire_struct!`.
+///
+/// The name in front (`LIST;`) becomes the list of them.
+macro_rules! messages {
+    ($list:ident; $( $(#[$meta:meta])* $kind:ident $name:ident $text:literal $crc:literal $( => $answer:ident $( until $end:ident )? )? {
+        $( $(#[$fmeta:meta])* $fvis:vis $field:ident : $ftype:ty, )*
+        $( .. $(#[$tmeta:meta])* $tvis:vis $tail:ident : $ttype:tt $( by $count:ident )? )?
+    } )*) => {
+        /// The messages of this module, or those of one list of it.
+        pub const $list: &[$crate::message::Descriptor] = &[ $( <$name as $crate::message::Message>::DESCRIPTOR ),* ];
+        $(
+            messages! { @head $kind $(#[$meta])* $name
+                [ $( $(#[$fmeta])* $fvis $field : $ftype, )* $( .. $(#[$tmeta])* $tvis $tail : $ttype $( by $count )? )? ] }
+            messages! { @described $kind $name $text $crc $( $answer $( $end )? )? }
+            messages! { @parse [ $( .. $tail $( $count )? )? ] $name }
+            messages! { @role $kind $name [ $( .. $tail )? ] $( $answer $( $end )? )? }
+        )*
+    };
+
+    (@head request $($rest:tt)*) => { messages! { @fields RequestHead $($rest)* } };
+    (@head unsent $($rest:tt)*) => { messages! { @fields RequestHead $($rest)* } };
+    (@head unsent_dump $($rest:tt)*) => { messages! { @fields RequestHead $($rest)* } };
+    (@head dump $($rest:tt)*) => { messages! { @fields RequestHead $($rest)* } };
+    (@head stream $($rest:tt)*) => { messages! { @fields RequestHead $($rest)* } };
+    (@head reply $($rest:tt)*) => { messages! { @fields ReplyHead $($rest)* } };
+    (@head plain_reply $($rest:tt)*) => { messages! { @fields ReplyHead $($rest)* } };
+    (@head details $($rest:tt)*) => { messages! { @fields ReplyHead $($rest)* } };
+    (@head hello $($rest:tt)*) => { messages! { @fields ReplyHead $($rest)* } };
+    (@head greeting $($rest:tt)*) => { messages! { @fields EchoHead $($rest)* } };
+    (@head echo_reply $($rest:tt)*) => { messages! { @fields EchoHead $($rest)* } };
+    (@head echo_details $($rest:tt)*) => { messages! { @fields EchoHead $($rest)* } };
+    (@head notice $($rest:tt)*) => { messages! { @fields NoticeHead $($rest)* } };
+
+    (@fields $head:ident $(#[$meta:meta])* $name:ident [ $($fields:tt)* ]) => {
+        wire_struct! { $(#[$meta])* pub struct $name {
+            /// What every message of this kind starts with.
+            pub head: $crate::head::$head,
+            $($fields)*
+        } }
+    };
+
+    (@described $kind:ident $name:ident $text:literal $crc:literal $( $answer:ident $( $end:ident )? )?) => {
         impl $name {
             const DESCRIBED: $crate::message::Descriptor = $crate::message::Descriptor {
                 name: $crate::name::MsgName::new($text, $crc),
@@ -250,6 +228,7 @@ macro_rules! messages {
                 context_at: messages!(@context $kind),
                 layout: $crate::message::layout_of::<Self>(),
                 answer: messages!(@answer $( $answer )?),
+                end: messages!(@answer $( $( $end )? )?),
                 measure: $crate::message::measure::<Self>,
             };
         }
@@ -258,7 +237,10 @@ macro_rules! messages {
     (@answer $answer:ident) => { Some(<$answer as $crate::message::Message>::DESCRIPTOR.name) };
     (@kind request) => { $crate::message::Kind::Request };
     (@kind hello) => { $crate::message::Kind::Request };
+    (@kind unsent) => { $crate::message::Kind::Request };
     (@kind dump) => { $crate::message::Kind::Dump };
+    (@kind unsent_dump) => { $crate::message::Kind::Dump };
+    (@kind stream) => { $crate::message::Kind::Stream };
     (@kind reply) => { $crate::message::Kind::Reply };
     (@kind plain_reply) => { $crate::message::Kind::Reply };
     (@kind greeting) => { $crate::message::Kind::Reply };
@@ -267,6 +249,9 @@ macro_rules! messages {
     (@kind echo_details) => { $crate::message::Kind::Details };
     (@kind notice) => { $crate::message::Kind::Notice };
     (@context request) => { <$crate::head::RequestHead as $crate::head::Head>::CONTEXT_AT };
+    (@context unsent) => { <$crate::head::RequestHead as $crate::head::Head>::CONTEXT_AT };
+    (@context unsent_dump) => { <$crate::head::RequestHead as $crate::head::Head>::CONTEXT_AT };
+    (@context stream) => { <$crate::head::RequestHead as $crate::head::Head>::CONTEXT_AT };
     (@context dump) => { <$crate::head::RequestHead as $crate::head::Head>::CONTEXT_AT };
     (@context notice) => { <$crate::head::NoticeHead as $crate::head::Head>::CONTEXT_AT };
     (@context greeting) => { <$crate::head::EchoHead as $crate::head::Head>::CONTEXT_AT };
@@ -301,13 +286,29 @@ macro_rules! messages {
             type Details = $answer;
         }
     };
+    (@role stream $name:ident [] $answer:ident $end:ident) => {
+        impl $crate::message::Stream for $name {
+            type Details = $answer;
+            type End = $end;
+            fn set_cursor(&mut self, cursor: u32) {
+                self.cursor = cursor.into();
+            }
+        }
+        impl $crate::message::Cursor for $end {
+            fn cursor(&self) -> u32 {
+                self.cursor.get()
+            }
+        }
+    };
+    (@role unsent $($rest:tt)*) => {};
+    (@role unsent_dump $($rest:tt)*) => {};
     // A request with a variable part is written by a value of its own, which names its answer.
     (@role request $name:ident [ .. $t:ident ] $answer:ident) => {};
     (@role dump $name:ident [ .. $t:ident ] $answer:ident) => {};
     (@role reply $name:ident [ $($tail:tt)* ]) => {
         impl $crate::message::Reply for $name {
             fn retval(&self) -> $crate::retval::Retval {
-                self.retval
+                self.retval.into()
             }
         }
     };

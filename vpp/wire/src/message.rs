@@ -21,6 +21,8 @@ pub enum Kind {
     Request,
     /// Asks for any number of details; a `control_ping` behind it marks their end.
     Dump,
+    /// Asks for any number of details, with a reply behind them that tells whether there are more.
+    Stream,
     /// Answers a request.
     Reply,
     /// One answer of a dump.
@@ -40,8 +42,10 @@ pub struct Descriptor {
     pub context_at: Option<usize>,
     /// Its layout.
     pub layout: &'static Layout,
-    /// The message that answers it: the reply of a request, the details of a dump.
+    /// The message that answers it: the reply of a request, the details of a dump or stream.
     pub answer: Option<MsgName>,
+    /// The reply behind the details of a stream.
+    pub end: Option<MsgName>,
     /// How many bytes of a payload the message takes, if there are enough.
     pub measure: fn(&[u8]) -> Result<usize, ParseError>,
 }
@@ -86,6 +90,26 @@ pub trait Request: Payload {
 pub trait Dump: Payload {
     /// What VPP answers, any number of times.
     type Details: Message + ?Sized;
+}
+
+/// A stream and the types of its answers. VPP sends as much as it likes and says with the reply where to go on.
+pub trait Stream: Payload {
+    /// What VPP answers, any number of times.
+    type Details: Message + ?Sized;
+    /// What comes behind them.
+    type End: Cursor;
+
+    /// Where to begin: [`START`], or the cursor of the last reply.
+    fn set_cursor(&mut self, cursor: u32);
+}
+
+/// The cursor with which a stream begins.
+pub const START: u32 = u32::MAX;
+
+/// The reply that ends one part of a stream. A return value of -165 (`EAGAIN`) says that there is more.
+pub trait Cursor: Reply {
+    /// Where to go on.
+    fn cursor(&self) -> u32;
 }
 
 /// An answer with a return value.

@@ -50,6 +50,13 @@ impl Retval {
     }
 }
 
+impl From<zerocopy::big_endian::U32> for Retval {
+    /// Two replies declare theirs without a sign.
+    fn from(value: zerocopy::big_endian::U32) -> Self {
+        Self::new(value.get().cast_signed())
+    }
+}
+
 impl From<VppError> for Retval {
     fn from(error: VppError) -> Self {
         Self::new(error.0)

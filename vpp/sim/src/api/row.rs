@@ -96,18 +96,54 @@ pub(crate) fn names() -> impl Iterator<Item = MsgName> {
 mod tests {
     use super::*;
 
+    /// Messages of the wire that are not served yet, by API module; a module leaves the list when its lane lands.
+    const NOT_SERVED_YET: &[&[vpp_wire::message::Descriptor]] = &[
+        vpp_wire::api::af_packet::GENERATED,
+        vpp_wire::api::bfd::GENERATED,
+        vpp_wire::api::cnat::GENERATED,
+        vpp_wire::api::feature::GENERATED,
+        vpp_wire::api::ikev2::GENERATED,
+        vpp_wire::api::interface::GENERATED,
+        vpp_wire::api::ip::GENERATED,
+        vpp_wire::api::ip_neighbor::GENERATED,
+        vpp_wire::api::ipip::GENERATED,
+        vpp_wire::api::ipsec::GENERATED,
+        vpp_wire::api::memclnt::GENERATED,
+        vpp_wire::api::punt::GENERATED,
+        vpp_wire::api::sr::GENERATED,
+        vpp_wire::api::tapv2::GENERATED,
+        vpp_wire::api::urpf::GENERATED,
+        vpp_wire::api::vlib::GENERATED,
+        vpp_wire::api::vpe::GENERATED,
+        vpp_wire::api::vxlan::GENERATED,
+        vpp_wire::api::wireguard::GENERATED,
+        // Waits for a user.
+        vpp_wire::api::npol::GENERATED,
+    ];
+
     #[test]
     fn every_request_of_the_wire_has_a_handler() {
         let known: Vec<MsgName> = rows().map(|row| row.name).collect();
-        for message in vpp_wire::api::messages() {
+        let later: Vec<MsgName> =
+            NOT_SERVED_YET.iter().copied().flatten().map(|message| message.name).collect();
+        for message in vpp_wire::api::messages().filter(|message| !later.contains(&message.name)) {
             match message.kind {
-                Kind::Request | Kind::Dump => {
+                Kind::Request | Kind::Dump | Kind::Stream => {
                     assert!(known.contains(&message.name), "{} is not served", message.name);
                 }
                 Kind::Reply | Kind::Details | Kind::Notice => {
                     assert!(names().any(|name| name == message.name), "{} is not sent", message.name);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn what_is_served_in_full_is_not_listed_as_missing() {
+        let known: Vec<MsgName> = names().collect();
+        for module in NOT_SERVED_YET {
+            let missing = module.iter().any(|message| !known.contains(&message.name));
+            assert!(missing, "all of {:?} is served", module.first().map(|message| message.name));
         }
     }
 

@@ -6,7 +6,10 @@ use crate::message::Refused;
 use crate::retval::Retval;
 use crate::types::{Bool, FixedString, SwIfIndex};
 
+include!(concat!(env!("OUT_DIR"), "/feature.rs"));
+
 messages! {
+    MESSAGES;
     /// Asks whether a feature is on.
     request FeatureIsEnabled "feature_is_enabled" 0x55db_09e2 => FeatureIsEnabledReply {
         /// The arc, for example `ip4-output`.

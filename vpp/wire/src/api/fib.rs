@@ -20,7 +20,10 @@ wire_struct! {
     }
 }
 
+include!(concat!(env!("OUT_DIR"), "/fib.rs"));
+
 messages! {
+    MESSAGES;
     /// Makes a source. VPP makes another one each time, and has only 255: look into the dump first.
     request FibSourceAdd "fib_source_add" 0xb3ac_2aec => FibSourceAddReply {
         src: FibSource,

@@ -4,7 +4,10 @@ use crate::head::RequestHead;
 use crate::retval::Retval;
 use crate::types::{Bool, SwIfIndex};
 
+include!(concat!(env!("OUT_DIR"), "/gso.rs"));
+
 messages! {
+    MESSAGES;
     /// Switches segmentation for what leaves through an interface. Repeating it is harmless.
     request FeatureGsoEnableDisable "feature_gso_enable_disable" 0x5501_adee => FeatureGsoEnableDisableReply {
         /// The interface.

@@ -54,7 +54,10 @@ impl IfStatusFlags {
     }
 }
 
+include!(concat!(env!("OUT_DIR"), "/interface.rs"));
+
 messages! {
+    MESSAGES;
     /// Asks for interfaces.
     dump SwInterfaceDump "sw_interface_dump" 0xaa61_0c27 => SwInterfaceDetails {
         /// One, or [`SwIfIndex::NONE`] for all.

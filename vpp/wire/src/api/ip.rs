@@ -27,7 +27,10 @@ wire_struct! {
     }
 }
 
+include!(concat!(env!("OUT_DIR"), "/ip.rs"));
+
 messages! {
+    MESSAGES;
     /// Asks for the addresses of an interface.
     dump IpAddressDump "ip_address_dump" 0x2d03_3de4 => IpAddressDetails {
         /// The interface.

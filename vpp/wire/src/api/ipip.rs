@@ -109,7 +109,10 @@ impl IpipTunnel {
     }
 }
 
+include!(concat!(env!("OUT_DIR"), "/ipip.rs"));
+
 messages! {
+    MESSAGES;
     /// Makes a tunnel. Of one that exists VPP answers -79, with its interface in the reply.
     request IpipAddTunnel "ipip_add_tunnel" 0x2ac3_99f5 => IpipAddTunnelReply {
         tunnel: IpipTunnel,

@@ -34,7 +34,10 @@ wire_struct! {
     }
 }
 
+include!(concat!(env!("OUT_DIR"), "/memclnt.rs"));
+
 messages! {
+    MESSAGES;
     /// The first message on a connection. The only request without a client handle.
     hello SockclntCreate "sockclnt_create" 0x455f_b9c4 => SockclntCreateReply {
         /// What VPP calls this client in its logs.

@@ -4,7 +4,10 @@ use crate::head::RequestHead;
 use crate::retval::Retval;
 use crate::types::FixedString;
 
+include!(concat!(env!("OUT_DIR"), "/vpe.rs"));
+
 messages! {
+    MESSAGES;
     /// Asks for the release.
     request ShowVersion "show_version" 0x5107_7d14 => ShowVersionReply { }
     /// The release.

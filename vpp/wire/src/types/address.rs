@@ -71,6 +71,87 @@ impl Described for AddressUnion {
     const SHAPE: Shape = Shape::Octets(16);
 }
 
+/// An IPv4 address without its family.
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    zerocopy::FromBytes,
+    zerocopy::IntoBytes,
+    zerocopy::KnownLayout,
+    zerocopy::Immutable,
+    zerocopy::Unaligned,
+)]
+#[repr(transparent)]
+pub struct Ip4Address([u8; 4]);
+
+/// An IPv6 address without its family; a segment identifier.
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    zerocopy::FromBytes,
+    zerocopy::IntoBytes,
+    zerocopy::KnownLayout,
+    zerocopy::Immutable,
+    zerocopy::Unaligned,
+)]
+#[repr(transparent)]
+pub struct Ip6Address([u8; 16]);
+
+impl Ip4Address {
+    /// The address.
+    #[must_use]
+    pub fn addr(self) -> Ipv4Addr {
+        self.0.into()
+    }
+}
+
+impl Ip6Address {
+    /// `::`
+    pub const UNSPECIFIED: Self = Self([0; 16]);
+
+    /// The address.
+    #[must_use]
+    pub fn addr(self) -> Ipv6Addr {
+        self.0.into()
+    }
+}
+
+impl From<Ipv4Addr> for Ip4Address {
+    fn from(ip: Ipv4Addr) -> Self {
+        Self(ip.octets())
+    }
+}
+
+impl From<Ipv6Addr> for Ip6Address {
+    fn from(ip: Ipv6Addr) -> Self {
+        Self(ip.octets())
+    }
+}
+
+impl std::fmt::Debug for Ip4Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.addr().fmt(f)
+    }
+}
+
+impl std::fmt::Debug for Ip6Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.addr().fmt(f)
+    }
+}
+
+impl Described for Ip4Address {
+    const SHAPE: Shape = Shape::Octets(4);
+}
+
+impl Described for Ip6Address {
+    const SHAPE: Shape = Shape::Octets(16);
+}
+
 wire_struct! {
     /// An address with its family.
     pub struct Address {

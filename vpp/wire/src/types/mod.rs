@@ -7,12 +7,16 @@
 mod address;
 mod fib_path;
 mod scalar;
+mod secret;
+mod shared;
 mod text;
 
-pub use address::{Address, AddressFamily, AddressUnion, Prefix};
+pub use address::{Address, AddressFamily, AddressUnion, Ip4Address, Ip6Address, Prefix};
 pub use fib_path::{
     FibMplsLabel, FibPath, FibPathFlags, FibPathNh, FibPathNhProto, FibPathType, FibTarget, MAX_LABELS,
     MAX_PATHS,
 };
-pub use scalar::{Bool, FibSourceId, IpTable, Mac, SwIfIndex, TableId};
+pub use scalar::{Bool, FibSourceId, Float, IpTable, Mac, SwIfIndex, TableId};
+pub use secret::{SecretOctet, SecretOctets};
+pub use shared::*;
 pub use text::{FixedString, VarText};

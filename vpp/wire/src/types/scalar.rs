@@ -59,6 +59,45 @@ impl Described for Bool {
     const SHAPE: Shape = Shape::Bool;
 }
 
+/// A floating-point number in the byte order of the machine that VPP runs on, which is ours: the socket is local.
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    zerocopy::FromBytes,
+    zerocopy::IntoBytes,
+    zerocopy::KnownLayout,
+    zerocopy::Immutable,
+    zerocopy::Unaligned,
+)]
+#[repr(transparent)]
+pub struct Float([u8; 8]);
+
+impl Float {
+    /// The number.
+    #[must_use]
+    pub const fn value(self) -> f64 {
+        f64::from_ne_bytes(self.0)
+    }
+}
+
+impl From<f64> for Float {
+    fn from(value: f64) -> Self {
+        Self(value.to_ne_bytes())
+    }
+}
+
+impl std::fmt::Debug for Float {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Debug::fmt(&self.value(), f)
+    }
+}
+
+impl Described for Float {
+    const SHAPE: Shape = Shape::Float;
+}
+
 wire_int! {
     /// An interface, in VPP's numbering. Reused at once after deletion: held too long it names another one.
     pub struct SwIfIndex: u32 { }

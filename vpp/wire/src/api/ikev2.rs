@@ -1,0 +1,3 @@
+//! `ikev2`: IKEv2 (RFC 7296): profiles, security associations.
+
+include!(concat!(env!("OUT_DIR"), "/ikev2.rs"));

@@ -1,0 +1,3 @@
+//! `ipsec`: IPsec: security associations, policies, protected tunnels. What IKEv2 has negotiated is seen here.
+
+include!(concat!(env!("OUT_DIR"), "/ipsec.rs"));

@@ -1,0 +1,3 @@
+//! `punt`: packets handed to the host.
+
+include!(concat!(env!("OUT_DIR"), "/punt.rs"));
