@@ -101,7 +101,6 @@ mod tests {
         vpp_wire::api::af_packet::GENERATED,
         vpp_wire::api::bfd::GENERATED,
         vpp_wire::api::cnat::GENERATED,
-        vpp_wire::api::feature::GENERATED,
         vpp_wire::api::ikev2::GENERATED,
         vpp_wire::api::interface::GENERATED,
         vpp_wire::api::ip::GENERATED,
