@@ -105,7 +105,6 @@ mod tests {
         vpp_wire::api::interface::GENERATED,
         vpp_wire::api::ip::GENERATED,
         vpp_wire::api::ip_neighbor::GENERATED,
-        vpp_wire::api::ipip::GENERATED,
         vpp_wire::api::ipsec::GENERATED,
         vpp_wire::api::memclnt::GENERATED,
         vpp_wire::api::punt::GENERATED,
