@@ -114,7 +114,6 @@ mod tests {
         vpp_wire::api::vlib::GENERATED,
         vpp_wire::api::vpe::GENERATED,
         vpp_wire::api::vxlan::GENERATED,
-        vpp_wire::api::wireguard::GENERATED,
         // Waits for a user.
         vpp_wire::api::npol::GENERATED,
     ];
