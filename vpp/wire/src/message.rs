@@ -177,6 +177,12 @@ pub enum Refused {
     /// The "no interface" index where an interface is needed: VPP would look the packet up in a table instead.
     #[error("a path through an interface needs one")]
     NoInterface,
+    /// Source translation without any address: VPP would forget everything that it was told about it.
+    #[error("source translation needs an address")]
+    NoAddress,
+    /// An empty key.
+    #[error("a key is needed")]
+    NoKey,
     /// The unspecified address as next hop: VPP would take it for none.
     #[error("{0} is no next hop")]
     NextHop(IpAddr),

@@ -63,6 +63,12 @@ impl<const N: usize> Described for SecretOctets<N> {
 pub struct SecretOctet(u8);
 
 impl SecretOctet {
+    /// A byte of a key.
+    #[must_use]
+    pub const fn new(octet: u8) -> Self {
+        Self(octet)
+    }
+
     /// The bytes of a key.
     #[must_use]
     pub fn reveal(key: &[Self]) -> &[u8] {
