@@ -13,6 +13,11 @@ pub(crate) fn u32_at(payload: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(*payload.get(at..)?.first_chunk()?))
 }
 
+/// A big-endian number at an offset.
+pub(crate) fn u16_at(payload: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(*payload.get(at..)?.first_chunk()?))
+}
+
 /// A byte at an offset.
 pub(crate) fn u8_at(payload: &[u8], at: usize) -> Option<u8> {
     payload.get(at).copied()

@@ -23,5 +23,7 @@ pub(crate) mod retval;
 pub(crate) mod route;
 pub(crate) mod row;
 pub(crate) mod sr;
+pub(crate) mod vlib;
 pub(crate) mod vpe;
+pub(crate) mod vxlan;
 pub(crate) mod wireguard;

@@ -30,7 +30,15 @@ pub(crate) const ADDRESS_LENGTH_MISMATCH: i32 = -59;
 pub(crate) const ADDRESS_NOT_FOUND_FOR_INTERFACE: i32 = -60;
 /// The classifier table of a path does not exist.
 pub(crate) const NO_SUCH_TABLE: i32 = -65;
-/// The tunnel exists.
+/// No such node of the graph.
+pub(crate) const NO_SUCH_NODE: i32 = -63;
+/// As -63, for the second one named.
+pub(crate) const NO_SUCH_NODE2: i32 = -64;
+/// The VXLAN tunnel exists.
+pub(crate) const TUNNEL_EXIST: i32 = -75;
+/// Packets cannot go there.
+pub(crate) const INVALID_DECAP_NEXT: i32 = -76;
+/// The IPIP tunnel exists.
 pub(crate) const IF_ALREADY_EXISTS: i32 = -79;
 /// A tunnel with equal ends.
 pub(crate) const SAME_SRC_DST: i32 = -82;

@@ -3,7 +3,9 @@
 use vpp_wire::name::MsgName;
 use vpp_wire::{Kind, Message};
 
-use super::{cnat, feature, fib, ikev2, interface, ip, ipip, ipsec, memclnt, route, sr, vpe, wireguard};
+use super::{
+    cnat, feature, fib, ikev2, interface, ip, ipip, ipsec, memclnt, route, sr, vlib, vpe, vxlan, wireguard,
+};
 use crate::context::Cx;
 
 /// Carries a request out; `None` when it is too short.
@@ -76,6 +78,8 @@ pub(crate) fn rows() -> impl Iterator<Item = Row> {
         ipsec::rows(),
         sr::rows(),
         wireguard::rows(),
+        vlib::rows(),
+        vxlan::rows(),
     ]
     .into_iter()
     .flatten()

@@ -175,6 +175,18 @@ impl Dump<'_> {
                     "public_key": key(&wg.public()),
                 });
             }
+            if let Kind::Vxlan(tunnel) = &interface.kind {
+                value["tunnel"] = json!({
+                    "instance": tunnel.instance,
+                    "src": ip(tunnel.af, tunnel.src),
+                    "dst": ip(tunnel.af, tunnel.dst),
+                    "ports": [tunnel.src_port, tunnel.dst_port],
+                    "vni": tunnel.vni,
+                    "table_id": tunnel.table,
+                    "l3": tunnel.l3,
+                    "decap_next": tunnel.decap_next,
+                });
+            }
         }
         value
     }
@@ -246,9 +258,21 @@ impl Dump<'_> {
             Kind::Wireguard(wg) if !self.full => {
                 format!("wireguard {} port {} as {}", ip(wg.src.0, wg.src.1), wg.port, key(&wg.public()))
             }
-            Kind::Ipip(_) | Kind::Wireguard(_) | Kind::Local | Kind::Loopback(_) | Kind::Uplink => {
-                text(&interface.name)
-            }
+            Kind::Vxlan(tunnel) if !self.full => format!(
+                "vxlan {} -> {} vni {} ports {} {} in table {}",
+                ip(tunnel.af, tunnel.src),
+                ip(tunnel.af, tunnel.dst),
+                tunnel.vni,
+                tunnel.src_port,
+                tunnel.dst_port,
+                tunnel.table
+            ),
+            Kind::Ipip(_)
+            | Kind::Vxlan(_)
+            | Kind::Wireguard(_)
+            | Kind::Local
+            | Kind::Loopback(_)
+            | Kind::Uplink => text(&interface.name),
         }
     }
 

@@ -225,7 +225,7 @@ impl State {
         let (Some(local), Some(remote)) = ends else { return };
         let is_it = |kind: &Kind| match kind {
             Kind::Ipip(tunnel) => tunnel.src.starts_with(local) && tunnel.dst.starts_with(remote),
-            Kind::Local | Kind::Loopback(_) | Kind::Uplink | Kind::Wireguard(_) => false,
+            Kind::Local | Kind::Loopback(_) | Kind::Uplink | Kind::Vxlan(_) | Kind::Wireguard(_) => false,
         };
         let found = self.interfaces.iter().find(|(_, interface)| is_it(&interface.kind));
         if let Some(tunnel) = found.map(|(tunnel, _)| tunnel) {

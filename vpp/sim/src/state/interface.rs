@@ -22,6 +22,50 @@ pub(crate) enum Kind {
     Ipip(Ipip),
     /// A WireGuard interface.
     Wireguard(Wg),
+    /// A VXLAN tunnel.
+    Vxlan(Vxlan),
+}
+
+/// A VXLAN tunnel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Vxlan {
+    /// The number in its name.
+    pub(crate) instance: u32,
+    /// Family of both ends.
+    pub(crate) af: Af,
+    /// Own end.
+    pub(crate) src: [u8; 16],
+    /// Other end.
+    pub(crate) dst: [u8; 16],
+    /// UDP port of the own end.
+    pub(crate) src_port: u16,
+    /// UDP port of the other end.
+    pub(crate) dst_port: u16,
+    /// Where the other end is looked up.
+    pub(crate) table: u32,
+    /// Where packets go that come out.
+    pub(crate) decap_next: u32,
+    /// The network's number, as large as a client pleases.
+    pub(crate) vni: u32,
+    /// IP packets inside, no Ethernet of others.
+    pub(crate) l3: bool,
+}
+
+impl Vxlan {
+    /// The graph's node that packets come out of.
+    pub(crate) const fn input(&self) -> &'static str {
+        match self.af {
+            Af::Ip4 => "vxlan4-input",
+            Af::Ip6 => "vxlan6-input",
+        }
+    }
+
+    fn is_like(&self, other: &Self) -> bool {
+        let key = |tunnel: &Self| {
+            (tunnel.af, tunnel.src, tunnel.dst, tunnel.src_port, tunnel.dst_port, tunnel.table, tunnel.vni)
+        };
+        key(self) == key(other)
+    }
 }
 
 /// An IPIP tunnel.
@@ -153,6 +197,12 @@ pub(crate) struct Event {
 #[derive(Debug, Default)]
 struct Tunnels {
     by_ends: BTreeMap<Ends, u32>,
+    numbers: Numbers,
+}
+
+/// Instance numbers of tunnels of one kind.
+#[derive(Debug, Default)]
+struct Numbers {
     /// A tunnel's place among the tunnels is its instance, unless another one was asked for.
     places: Indices,
     /// The places by instance.
@@ -168,6 +218,7 @@ pub(crate) struct Interfaces {
     pool: Pool<Interface>,
     events: Vec<Event>,
     tunnels: Tunnels,
+    vxlan: Numbers,
 }
 
 impl Interfaces {
@@ -181,7 +232,7 @@ impl Interfaces {
         };
         let at = pool.insert(local);
         debug_assert_eq!(at, LOCAL0);
-        Self { pool, events: Vec::new(), tunnels: Tunnels::default() }
+        Self { pool, events: Vec::new(), tunnels: Tunnels::default(), vxlan: Numbers::default() }
     }
 
     /// Adds an interface; its sw_if_index.
@@ -194,21 +245,46 @@ impl Interfaces {
     /// Adds the interface of a tunnel unlike all others; its sw_if_index, or `None` when the instance number is taken.
     /// All ones as instance lets the place among the tunnels decide.
     pub(crate) fn add_tunnel(&mut self, mut tunnel: Ipip) -> Option<u32> {
-        let place = self.tunnels.places.take();
+        let place = self.tunnels.numbers.places.take();
         if tunnel.instance == u32::MAX {
             tunnel.instance = place;
         }
-        if self.tunnels.instances.contains_key(&tunnel.instance) {
-            self.tunnels.places.give_back(place);
+        if self.tunnels.numbers.instances.contains_key(&tunnel.instance) {
+            self.tunnels.numbers.places.give_back(place);
             return None;
         }
-        self.tunnels.instances.insert(tunnel.instance, place);
+        self.tunnels.numbers.instances.insert(tunnel.instance, place);
         let ends = tunnel.ends();
         let name = format!("ipip{}", tunnel.instance).into_bytes();
         let interface = Interface::new(Kind::Ipip(tunnel), name, "IPIP tunnel device");
         let at = self.add(Interface { link_mtu: 65516, ..interface });
         self.tunnels.by_ends.insert(ends, at);
         Some(at)
+    }
+
+    /// Adds the interface of a VXLAN tunnel unlike all others; its sw_if_index, or `None` when the instance number is
+    /// taken.
+    pub(crate) fn add_vxlan(&mut self, mut tunnel: Vxlan) -> Option<u32> {
+        let place = self.vxlan.places.take();
+        if tunnel.instance == u32::MAX {
+            tunnel.instance = place;
+        }
+        if self.vxlan.instances.contains_key(&tunnel.instance) {
+            self.vxlan.places.give_back(place);
+            return None;
+        }
+        self.vxlan.instances.insert(tunnel.instance, place);
+        let name = format!("vxlan_tunnel{}", tunnel.instance).into_bytes();
+        let interface = Interface::new(Kind::Vxlan(tunnel), name, "VXLAN");
+        Some(self.add(Interface { link_mtu: 0, mtu: [0; 4], ..interface }))
+    }
+
+    /// The VXLAN tunnel with the same ends, ports, table and network.
+    pub(crate) fn vxlan_like(&self, wish: &Vxlan) -> Option<u32> {
+        self.iter().find_map(|(at, interface)| match &interface.kind {
+            Kind::Vxlan(tunnel) => tunnel.is_like(wish).then_some(at),
+            Kind::Local | Kind::Loopback(_) | Kind::Uplink | Kind::Ipip(_) | Kind::Wireguard(_) => None,
+        })
     }
 
     /// The tunnel with the same ends, table and mode.
@@ -221,9 +297,14 @@ impl Interfaces {
         let gone = self.pool.remove(at)?;
         if let Kind::Ipip(tunnel) = &gone.kind {
             self.tunnels.by_ends.remove(&tunnel.ends());
-            if let Some(place) = self.tunnels.instances.remove(&tunnel.instance) {
-                self.tunnels.places.give_back(place);
+            if let Some(place) = self.tunnels.numbers.instances.remove(&tunnel.instance) {
+                self.tunnels.numbers.places.give_back(place);
             }
+        }
+        if let Kind::Vxlan(tunnel) = &gone.kind
+            && let Some(place) = self.vxlan.instances.remove(&tunnel.instance)
+        {
+            self.vxlan.places.give_back(place);
         }
         self.event(Event { sw_if_index: at, flags: 0, deleted: true });
         Some(gone)
@@ -272,7 +353,7 @@ impl Interfaces {
     pub(crate) fn tunnels(&self) -> impl Iterator<Item = (u32, &Ipip)> {
         self.iter().filter_map(|(at, interface)| match &interface.kind {
             Kind::Ipip(tunnel) => Some((at, tunnel)),
-            Kind::Local | Kind::Loopback(_) | Kind::Uplink | Kind::Wireguard(_) => None,
+            Kind::Local | Kind::Loopback(_) | Kind::Uplink | Kind::Vxlan(_) | Kind::Wireguard(_) => None,
         })
     }
 

@@ -15,6 +15,7 @@
 pub(crate) mod cnat;
 pub(crate) mod dump;
 pub(crate) mod fib;
+pub(crate) mod graph;
 pub(crate) mod ikev2;
 pub(crate) mod interface;
 pub(crate) mod key;

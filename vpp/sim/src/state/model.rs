@@ -2,8 +2,9 @@
 
 use super::cnat::Cnat;
 use super::fib::Fib;
+use super::graph::Graph;
 use super::ikev2::Ikev2;
-use super::interface::{Address, Interface, Interfaces, Ipip, Kind};
+use super::interface::{Address, Interface, Interfaces, Ipip, Kind, Vxlan};
 use super::key::{Af, bytes_of};
 use super::sr::Sr;
 use super::wireguard::Wireguard;
@@ -35,6 +36,8 @@ pub(crate) struct State {
     pub(crate) sr: Sr,
     /// Peers.
     pub(crate) wireguard: Wireguard,
+    /// The packet graph.
+    pub(crate) graph: Graph,
 }
 
 impl State {
@@ -48,6 +51,7 @@ impl State {
             crypto: Crypto::default(),
             sr: Sr::new(),
             wireguard: Wireguard::new(),
+            graph: Graph::new(),
         };
         for (number, spec) in (0u8..).zip(given) {
             let mut uplink = Interface::new(Kind::Uplink, spec.name.clone().into_bytes(), "af-packet");
@@ -97,6 +101,15 @@ impl State {
         Some(at)
     }
 
+    /// Adds a VXLAN tunnel unlike all others, whose table exists; its sw_if_index, or `None` when its instance number is
+    /// taken.
+    pub(crate) fn add_vxlan(&mut self, tunnel: Vxlan) -> Option<u32> {
+        let (af, table) = (tunnel.af, tunnel.table);
+        let at = self.interfaces.add_vxlan(tunnel)?;
+        self.fib.lock_table(af, table);
+        Some(at)
+    }
+
     /// Removes an interface with everything on it. Its routes stay, and drop. What it was.
     pub(crate) fn delete_interface(&mut self, at: u32) -> Option<Interface> {
         self.interfaces.get(at)?;
@@ -118,6 +131,9 @@ impl State {
         let gone = self.interfaces.remove(at)?;
         self.fib.interface_deleted(at);
         if let Kind::Ipip(tunnel) = &gone.kind {
+            self.fib.unlock_table(tunnel.af, tunnel.table);
+        }
+        if let Kind::Vxlan(tunnel) = &gone.kind {
             self.fib.unlock_table(tunnel.af, tunnel.table);
         }
         Some(gone)

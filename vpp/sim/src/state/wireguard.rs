@@ -185,7 +185,7 @@ impl State {
     pub(crate) fn add_wireguard(&mut self, mut wg: Wg) -> Option<u32> {
         let instance_of = |interface: &Interface| match &interface.kind {
             Kind::Wireguard(wg) => Some(wg.instance),
-            Kind::Local | Kind::Loopback(_) | Kind::Uplink | Kind::Ipip(_) => None,
+            Kind::Local | Kind::Loopback(_) | Kind::Uplink | Kind::Ipip(_) | Kind::Vxlan(_) => None,
         };
         let taken = |instance: u32| self.interfaces.iter().any(|(_, i)| instance_of(i) == Some(instance));
         if wg.instance == u32::MAX {
@@ -203,7 +203,7 @@ impl State {
     pub(crate) fn wireguard_at(&self, at: u32) -> Option<&Wg> {
         match &self.interfaces.get(at)?.kind {
             Kind::Wireguard(wg) => Some(wg),
-            Kind::Local | Kind::Loopback(_) | Kind::Uplink | Kind::Ipip(_) => None,
+            Kind::Local | Kind::Loopback(_) | Kind::Uplink | Kind::Ipip(_) | Kind::Vxlan(_) => None,
         }
     }
 
