@@ -6,11 +6,11 @@ mod world;
 
 use std::time::Duration;
 
-use agent_core::Event;
 use agent_core::desired::{IpipKey, ObjectKey, Tunnel, VppKey};
 use agent_core::event::{Interface, SwIfIndex, VppEvent};
-use agent_core::model::{Affinity, Encapsulation, Node, NodeName, Pool};
+use agent_core::model::{Affinity, Encapsulation, FelixConfig, FelixConfigName, Node, NodeName, Pool};
 use agent_core::plan::{Retval, VppAction, VppFailure};
+use agent_core::{Change, Event};
 use world::{Best, ME, World};
 
 fn me() -> Node {
@@ -85,7 +85,7 @@ fn a_route_becomes_flat_or_ipip_by_pool_and_subnet() {
     let canonical = world.vpp.canonical();
     assert_eq!(
         canonical.tunnels["ipip tunnel 192.0.2.1 to 192.0.2.2"],
-        "peregrine ipip 192.0.2.2 up=true from=Some(\"host-eth0\") gso=true"
+        "peregrine ipip 192.0.2.2 up=true from=Some(\"host-eth0\") gso=true mtu=8980 cnat=true"
     );
 }
 
@@ -253,7 +253,10 @@ fn a_restart_adopts_and_sweeps_only_when_everyone_has_spoken() {
     world.run();
     assert_eq!(world.vpp.canonical(), before, "nothing is deleted before the RIB has converged");
     assert!(
-        world.log.iter().all(|action| matches!(action, VppAction::Dump | VppAction::SetGso { .. })),
+        world.log.iter().all(|action| matches!(
+            action,
+            VppAction::Dump | VppAction::SetGso { .. } | VppAction::SetCnat { .. }
+        )),
         "what is there is adopted: {:?}",
         world.log
     );
@@ -502,13 +505,13 @@ fn thousands_of_blocks_are_told_at_once() {
         .collect();
     world.commands.clear();
     for (name, affinity) in &blocks {
-        world.event(Event::Affinity(agent_core::Change::Upsert(name.clone(), affinity.clone())));
+        world.event(Event::Affinity(Change::Upsert(name.clone(), affinity.clone())));
     }
     world.settle();
     assert_eq!(world.originations().len(), 3000);
     let sets = world.commands.iter().filter(|c| matches!(c, bgp_core::command::Command::PutSet(..)));
     assert_eq!(sets.count(), 2, "each set once, not once for each block");
-    world.event(Event::Affinity(agent_core::Change::Resync(Vec::new())));
+    world.event(Event::Affinity(Change::Resync(Vec::new())));
     world.settle();
     assert_eq!((world.originations().len(), routes(&world).len()), (0, 0));
 }
@@ -594,4 +597,85 @@ fn a_tunnel_that_vpp_deletes_by_itself_is_made_again() {
     world.event(Event::Vpp(VppEvent::Interfaces(all)));
     world.settle();
     assert_eq!(world.vpp.canonical(), before);
+}
+
+#[test]
+fn a_vxlan_route_leads_through_its_other_end() {
+    let mut world = world();
+    let vxlan = Pool { vxlan: Encapsulation::Always, ..Pool::new("10.1.0.0/16".parse().unwrap()) };
+    let cross = Pool { vxlan: Encapsulation::CrossSubnet, ..Pool::new("fd00::/16".parse().unwrap()) };
+    world.route("10.1.0.0/26", via(&["192.0.2.2"]));
+    world.route("10.1.1.0/26", via(&["192.0.2.2", "192.0.2.3"]));
+    world.settle();
+    world.log.clear();
+    // A change of provider replaces each route in one message; the tunnels of before go after it.
+    world.pool("always", Some(vxlan));
+    world.pool("six", Some(cross));
+    world.route("fd00::/122", via(&["2001:db8:9::2"]));
+    world.settle();
+    let tunnel = |remote: &str| format!("vxlan tunnel 192.0.2.1 to {remote} vni 4096 port 4789");
+    let (b, c) = (tunnel("192.0.2.2"), tunnel("192.0.2.3"));
+    let six = "vxlan tunnel 2001:db8::1 to 2001:db8:9::2 vni 4096 port 4789";
+    assert_eq!(
+        routes(&world),
+        [
+            format!("10.1.0.0/26 table 0: 192.0.2.2 in {b} weight 1"),
+            format!("10.1.1.0/26 table 0: 192.0.2.2 in {b} weight 1, 192.0.2.3 in {c} weight 1"),
+            format!("192.0.2.2/32 table 2: 192.0.2.2 in {b} weight 1"),
+            format!("192.0.2.3/32 table 2: 192.0.2.3 in {c} weight 1"),
+            format!("2001:db8:9::2/128 table 2: 2001:db8:9::2 in {six} weight 1"),
+            format!("fd00::/122 table 0: 2001:db8:9::2 in {six} weight 1"),
+        ]
+    );
+    let canonical = world.vpp.canonical();
+    let told = |mtu| format!("up=true from=Some(\"host-eth0\") gso=true mtu={mtu} cnat=true");
+    assert_eq!(canonical.tunnels[&b], format!("peregrine vxlan 192.0.2.2 {}", told(8950)));
+    assert_eq!(canonical.tunnels[six], format!("peregrine vxlan 2001:db8:9::2 {}", told(8930)));
+    assert_eq!(canonical.tunnels.len(), 4, "and the stranger: {:?}", canonical.tunnels);
+    let deleted = world.log.iter().filter(|action| matches!(action, VppAction::DelRoute { .. })).count();
+    assert_eq!(deleted, 0, "{:?}", world.log);
+    assert!(world.engine.status().ready());
+}
+
+#[test]
+fn the_mtu_of_tunnels_follows_that_of_the_uplink() {
+    let mut world = world();
+    world.route("10.1.0.0/26", via(&["192.0.2.2"]));
+    world.settle();
+    let ours = *world.vpp.tunnels.keys().max().unwrap();
+    assert_eq!(world.vpp.interfaces[&ours].mtu, 8980);
+    world.vpp.interfaces.get_mut(&1).unwrap().mtu = 1500;
+    let all = world.vpp.interfaces.values().cloned().collect();
+    world.event(Event::Vpp(VppEvent::Interfaces(all)));
+    world.settle();
+    assert_eq!(world.vpp.interfaces[&ours].mtu, 1480);
+    // Somebody else's idea of it is repaired.
+    world.vpp.interfaces.get_mut(&ours).unwrap().mtu = 9000;
+    world.engine.audit(world.now);
+    world.settle();
+    assert_eq!(world.vpp.interfaces[&ours].mtu, 1480);
+    assert_eq!(world.engine.audited().unwrap().found, 1);
+}
+
+#[test]
+fn a_change_of_felixs_settings_moves_what_depends_on_it() {
+    let mut world = world();
+    let vxlan = Pool { vxlan: Encapsulation::Always, ..Pool::new("10.3.0.0/16".parse().unwrap()) };
+    world.pool("vxlan", Some(vxlan));
+    world.route("10.3.0.0/26", via(&["192.0.2.2"]));
+    world.route("10.1.0.0/26", via(&["192.0.2.3"]));
+    world.settle();
+    world.log.clear();
+    let settings = FelixConfig { vxlan_port: Some(8472), ..FelixConfig::default() };
+    world.event(Event::FelixConfig(Change::Upsert(FelixConfigName::Default, settings)));
+    world.settle();
+    let at = |port| format!("vxlan tunnel 192.0.2.1 to 192.0.2.2 vni 4096 port {port}");
+    let there = world.vpp.canonical().tunnels;
+    assert!(there.contains_key(&at(8472)) && !there.contains_key(&at(4789)), "{there:?}");
+    let ipip = "192.0.2.3/32".parse::<ipnet::IpNet>().unwrap();
+    let touched = world
+        .log
+        .iter()
+        .any(|action| matches!(action, VppAction::PutRoute { prefix, .. } if *prefix == ipip));
+    assert!(!touched, "{:?}", world.log);
 }

@@ -57,8 +57,10 @@ fn hops(n: usize) -> Best {
 
 fn pool(n: usize, mode: usize) -> Pool {
     let cidr = ["10.1.0.0/16", "10.2.0.0/16", "10.0.0.0/8", "fd00:1::/32"][n];
-    let ipip = [Encapsulation::Never, Encapsulation::Always, Encapsulation::CrossSubnet][mode];
-    Pool { ipip, ..Pool::new(cidr.parse().unwrap()) }
+    use Encapsulation::{Always, CrossSubnet, Never};
+    let (ipip, vxlan) =
+        [(Never, Never), (Always, Never), (CrossSubnet, Never), (Never, Always), (Never, CrossSubnet)][mode];
+    Pool { ipip, vxlan, ..Pool::new(cidr.parse().unwrap()) }
 }
 
 fn own(n: usize) -> Option<Node> {
@@ -75,7 +77,7 @@ fn own(n: usize) -> Option<Node> {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => (0..PREFIXES.len(), prop::option::weighted(0.8, 0..8usize)).prop_map(|(p, h)| Step::Route(p, h)),
-        3 => (0..4usize, prop::option::weighted(0.9, 0..3usize)).prop_map(|(n, mode)| Step::Pool(n, mode)),
+        3 => (0..4usize, prop::option::weighted(0.9, 0..5usize)).prop_map(|(n, mode)| Step::Pool(n, mode)),
         1 => (0..4usize).prop_map(Step::Own),
         1 => (0..2usize, any::<bool>()).prop_map(|(n, there)| Step::Other(n, there)),
         2 => (0..3usize, prop::option::of(0..3usize)).prop_map(|(n, state)| Step::Block(n, state)),
@@ -136,9 +138,12 @@ fn apply(world: &mut World, step: &Step) {
             }
             world.list();
             world.step(usize::MAX);
-            let deletes = world.log[from..]
-                .iter()
-                .filter(|action| matches!(action, VppAction::DelRoute { .. } | VppAction::DelIpip { .. }));
+            let deletes = world.log[from..].iter().filter(|action| {
+                matches!(
+                    action,
+                    VppAction::DelRoute { .. } | VppAction::DelIpip { .. } | VppAction::DelVxlan { .. }
+                )
+            });
             assert_eq!(deletes.count(), 0, "nothing is deleted before the RIB has converged");
             world.converge();
         }
@@ -158,6 +163,17 @@ fn apply(world: &mut World, step: &Step) {
     }
 }
 
+/// What VPP doesn't show, so that it is asked for by each run of the agent.
+fn is_unseen(action: &VppAction) -> bool {
+    matches!(
+        action,
+        VppAction::Dump
+            | VppAction::SetGso { .. }
+            | VppAction::SetCnat { .. }
+            | VppAction::AddDecapNext { .. }
+    )
+}
+
 /// A world that has come through these steps, before it comes to rest.
 fn after(steps: &[Step]) -> World {
     let mut world = World::new();
@@ -173,7 +189,7 @@ fn after(steps: &[Step]) -> World {
 }
 
 /// What a short life of a node asks of VPP: tunnels come, change and go.
-const LIFE: [Step; 9] = [
+const LIFE: [Step; 12] = [
     Step::Pool(0, Some(1)),
     Step::Pool(1, Some(2)),
     Step::Block(0, Some(0)),
@@ -183,6 +199,9 @@ const LIFE: [Step; 9] = [
     Step::Work(8),
     Step::Route(0, Some(2)),
     Step::Route(2, Some(0)),
+    Step::Work(8),
+    Step::Pool(0, Some(3)),
+    Step::Pool(1, Some(4)),
 ];
 
 /// Something goes wrong after each single operation, in every way.
@@ -245,7 +264,7 @@ proptest! {
         world.settle();
         let again: Vec<_> = world.log[done..]
             .iter()
-            .filter(|action| !matches!(action, VppAction::Dump | VppAction::SetGso { .. }))
+            .filter(|action| !is_unseen(action))
             .collect();
         prop_assert_eq!(again, Vec::<&VppAction>::new());
     }

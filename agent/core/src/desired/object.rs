@@ -149,7 +149,8 @@ pub enum Target {
     Drop,
 }
 
-/// Who wants an object. Where two owners want a route to the same prefix, the smaller one has it.
+/// Who wants an object. Where several want a route to the same prefix, the first in this list has it, and of several ways
+/// the one with the greatest paths.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Owner {
     /// This node itself: drop routes of its own blocks.

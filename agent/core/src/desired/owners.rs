@@ -1,10 +1,11 @@
 //! Who else wants a route. A route's entry names the owner that has it; only where several want the same prefix do
 //! the others stand here, so that the common case costs nothing.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::object::Owner;
-use super::paths::SetId;
+use super::paths::{PathSets, SetId};
 use crate::model::RouteKey;
 
 /// The claims of owners that do not have the route they want.
@@ -27,10 +28,23 @@ impl Claims {
         id
     }
 
-    /// Takes the claim that comes next.
-    pub(crate) fn next(&mut self, key: &RouteKey) -> Option<(Owner, SetId)> {
+    /// Whether anybody else wants the route.
+    pub(crate) fn any(&self, key: &RouteKey) -> bool {
+        self.0.contains_key(key)
+    }
+
+    /// Takes the claim that comes next. Among ways it is the one with the greatest paths, whoever came first: what is
+    /// encrypted before what is not.
+    pub(crate) fn next(&mut self, key: &RouteKey, sets: &PathSets) -> Option<(Owner, SetId)> {
         let claims = self.0.get_mut(key)?;
-        let next = claims.pop_first();
+        let order = |(owner, id): &(&Owner, &SetId)| match owner {
+            Owner::Host => (0, None, **owner),
+            Owner::Session => (1, None, **owner),
+            Owner::Way(_) => (2, Some(Reverse(sets.paths(**id))), **owner),
+            Owner::Destination => (3, None, **owner),
+        };
+        let first = claims.iter().min_by_key(order).map(|(owner, _)| *owner)?;
+        let next = claims.remove(&first).map(|id| (first, id));
         if claims.is_empty() {
             self.0.remove(key);
         }

@@ -201,14 +201,19 @@ impl Store {
                 entry.desired = id;
                 None
             }
-            Some(holder) if holder == owner => Some(std::mem::replace(&mut entry.desired, id)),
-            Some(holder) if owner < holder => {
-                self.claims.insert(key, holder, entry.desired);
-                entry.owner = Some(owner);
-                entry.desired = id;
-                None
+            Some(holder) if holder == owner && !self.claims.any(&key) => {
+                Some(std::mem::replace(&mut entry.desired, id))
             }
-            Some(_) => self.claims.insert(key, owner, id),
+            Some(holder) => {
+                // Whoever has it stands among the others, and what `owner` wanted before is given up.
+                self.claims.insert(key, holder, entry.desired);
+                let given_up = self.claims.insert(key, owner, id);
+                if let Some((first, id)) = self.claims.next(&key, &self.sets) {
+                    entry.owner = Some(first);
+                    entry.desired = id;
+                }
+                given_up
+            }
         };
         if entry.desired != before {
             self.touched.push(VppKey::Route(key));
@@ -229,7 +234,7 @@ impl Store {
             return;
         }
         let before = entry.desired;
-        match self.claims.next(&key) {
+        match self.claims.next(&key, &self.sets) {
             Some((next, id)) => {
                 entry.owner = Some(next);
                 entry.desired = id;

@@ -411,13 +411,6 @@ fn pool_conditions(name: &PoolName, pool: &Pool) -> Vec<Condition> {
             "ipipMode and vxlanMode exclude each other; IPIP is used",
             "set one of them to Never",
         ));
-    } else if vxlan {
-        conditions.push(Condition::error(
-            object(),
-            "spec.vxlanMode",
-            "VXLAN is not supported yet, so routes inside this pool are not installed",
-            "use ipipMode, or no encapsulation",
-        ));
     }
     if ipip && matches!(pool.cidr, IpNet::V6(_)) {
         conditions.push(Condition::warning(
@@ -522,7 +515,11 @@ impl Handler<Change<FelixConfigName, FelixConfig>> for ConnectivityHandler {
             }
         }
         let of = |name: &FelixConfigName| self.felix_configs.get(name).cloned().unwrap_or_default();
-        self.facts.felix = of(&FelixConfigName::Node(self.me.clone())).or(&of(&FelixConfigName::Default));
+        let felix = of(&FelixConfigName::Node(self.me.clone())).or(&of(&FelixConfigName::Default));
+        let changed = std::mem::replace(&mut self.facts.felix, felix) != self.facts.felix;
+        if changed && self.open {
+            self.ask_again(self.by_hops.values().copied().collect(), fx);
+        }
         self.open_if_known(fx);
     }
 }

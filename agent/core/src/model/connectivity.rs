@@ -28,6 +28,9 @@ impl fmt::Display for TableId {
 pub struct Vni(u32);
 
 impl Vni {
+    /// The default network's, where the settings name no other.
+    pub const DEFAULT: Self = Self(4096);
+
     /// The network's number, 0 to 2^24 - 1; `None` where it is larger.
     #[must_use]
     pub const fn new(number: u32) -> Option<Self> {

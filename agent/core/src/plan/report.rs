@@ -186,9 +186,10 @@ impl VppPlan {
     fn reason(&self, key: &VppKey, depth: usize) -> (String, String) {
         if let Some(failure) = self.failures.get(key) {
             let reason = failure.to_string();
-            let cause = match key {
-                VppKey::Object(object) => format!("{object}: {reason}"),
-                VppKey::Route(_) => reason.clone(),
+            let cause = match (key, failure) {
+                // The same for all objects of the kind.
+                (_, VppFailure::Unsupported(_)) | (VppKey::Route(_), _) => reason.clone(),
+                (VppKey::Object(object), _) => format!("{object}: {reason}"),
             };
             return (reason, cause);
         }

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use crate::config::Encryption;
+use crate::desired::{MtuRule, Tunnel};
 use crate::event::Change;
-use crate::model::{FelixConfig, Node, NodeName};
+use crate::model::{FelixConfig, Node, NodeName, Vni, family_of};
 
 /// See the module's text.
 #[derive(Clone, Debug)]
@@ -68,6 +69,27 @@ impl Facts {
     /// How far WireGuard can carry traffic to a next hop.
     pub(crate) fn wireguard(&self, _hop: IpAddr) -> WireguardReach {
         WireguardReach::Off
+    }
+
+    /// UDP port of VXLAN, ours and that of other nodes.
+    pub(crate) fn vxlan_port(&self) -> u16 {
+        self.felix.vxlan_port()
+    }
+
+    /// The VNI of the default network.
+    pub(crate) fn vxlan_vni(&self) -> Vni {
+        Vni::new(self.felix.vxlan_vni()).unwrap_or(Vni::DEFAULT)
+    }
+
+    /// How large packets in a tunnel may be.
+    pub(crate) fn mtu(&self, tunnel: &Tunnel) -> MtuRule {
+        let family = family_of(tunnel.local());
+        let set = match tunnel {
+            Tunnel::Ipip(_) => self.felix.ipip_mtu,
+            Tunnel::Vxlan(_) => *self.felix.vxlan_mtu.of(family),
+            Tunnel::Wireguard(_) => *self.felix.wireguard_mtu.of(family),
+        };
+        set.map_or(MtuRule::UplinkLess(tunnel.overhead()), |mtu| MtuRule::Fixed(u32::from(mtu)))
     }
 
     /// Takes in what nodes there are. Answers which of them changed: what leads to their addresses of before and of now has to

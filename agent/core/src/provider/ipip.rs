@@ -22,15 +22,8 @@ impl Provider for Ipip {
         let local = local.ok_or(Unserved::NoLocalAddress(hop.address))?;
         let tunnel = Tunnel::Ipip(IpipKey { local, remote: hop.address });
         let into_tunnel = Path { to: Target::Tunnel(tunnel), weight: hop.weight };
-        out.want([
-            ObjectKey::FibSource,
-            ObjectKey::Table(TableId::PODS, family),
-            ObjectKey::Tunnel(tunnel),
-            ObjectKey::Tag(tunnel),
-            ObjectKey::Unnumbered(tunnel),
-            ObjectKey::Gso(tunnel),
-            ObjectKey::AdminUp(tunnel),
-        ]);
+        out.tunnel(tunnel, facts);
+        out.want([ObjectKey::Table(TableId::PODS, family), ObjectKey::AdminUp(tunnel)]);
         let host = RouteKey { table: TableId::PODS, prefix: hop.address.into() };
         out.route(host, Path { weight: 1, ..into_tunnel });
         out.paths.insert(into_tunnel);
@@ -42,6 +35,7 @@ impl Provider for Ipip {
 mod tests {
     use super::*;
     use crate::config::Encryption;
+    use crate::desired::{MtuRule, Spec};
     use crate::event::Change;
     use crate::model::{Node, NodeName};
 
@@ -68,10 +62,13 @@ mod tests {
             ObjectKey::Tag(tunnel),
             ObjectKey::Unnumbered(tunnel),
             ObjectKey::Gso(tunnel),
+            ObjectKey::Cnat(tunnel),
             ObjectKey::AdminUp(tunnel),
         ] {
             assert_eq!(out.objects.get(&key), Some(&None), "{key}");
         }
+        let mtu = Spec::MtuRule(MtuRule::UplinkLess(20));
+        assert_eq!(out.objects.get(&ObjectKey::Mtu(tunnel)), Some(&Some(mtu)));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! - `select`: which of the providers it is
 //! - `flat`: no encapsulation, a recursive route
 //! - `ipip`: an IP-in-IP tunnel to the next hop's node
+//! - `vxlan`: a VXLAN tunnel to the next hop's node
 //!
 //! *Absent on purpose:* memory, order, deletion, repair. What a provider no longer lists goes by itself.
 
@@ -11,11 +12,12 @@ mod facts;
 mod flat;
 mod ipip;
 mod select;
+mod vxlan;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use crate::desired::{ObjectKey, Path, Spec, Target, Wishes};
+use crate::desired::{ObjectKey, Path, Spec, Target, Tunnel, Wishes};
 use crate::model::{Hop, RouteKey};
 
 pub(crate) use facts::{Facts, NodesChanged, WireguardReach};
@@ -39,9 +41,21 @@ impl DesiredSet {
     }
 
     /// Wants an object with this value.
-    #[allow(dead_code)]
     pub(crate) fn define(&mut self, key: ObjectKey, spec: Spec) {
         self.objects.insert(key, Some(spec));
+    }
+
+    /// Wants a tunnel with what every tunnel carries; that it is up is for others to say.
+    pub(crate) fn tunnel(&mut self, tunnel: Tunnel, facts: &Facts) {
+        self.want([
+            ObjectKey::FibSource,
+            ObjectKey::Tunnel(tunnel),
+            ObjectKey::Tag(tunnel),
+            ObjectKey::Unnumbered(tunnel),
+            ObjectKey::Gso(tunnel),
+            ObjectKey::Cnat(tunnel),
+        ]);
+        self.define(ObjectKey::Mtu(tunnel), Spec::MtuRule(facts.mtu(&tunnel)));
     }
 
     /// Wants a route, besides the destination's own, with this path among others.
@@ -84,7 +98,8 @@ pub(crate) const fn provider(kind: Kind) -> Option<&'static dyn Provider> {
         Kind::Flat => Some(&flat::Flat),
         Kind::Ipip => Some(&ipip::Ipip),
         Kind::Drop => Some(&Dropped),
-        Kind::Vxlan | Kind::Wireguard | Kind::Ipsec | Kind::Srv6 => None,
+        Kind::Vxlan => Some(&vxlan::Vxlan),
+        Kind::Wireguard | Kind::Ipsec | Kind::Srv6 => None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Owners and uses.
 
 use super::super::object::{Target, WayId};
-use super::super::tunnel::{IpipKey, Tunnel};
+use super::super::tunnel::{IpipKey, Tunnel, WireguardKey};
 use super::*;
 
 fn key(prefix: &str) -> RouteKey {
@@ -49,6 +49,33 @@ fn a_claim_can_be_taken_back() {
     store.edit(VppEdit::ReleaseRoute(Owner::Way(WayId(2)), k));
     store.edit(VppEdit::ReleaseRoute(Owner::Way(WayId(1)), k));
     assert_eq!(store.sets.len(), 0);
+}
+
+#[test]
+fn of_several_ways_the_one_with_the_greatest_paths_has_the_route_whoever_came_first() {
+    let k = key("192.0.2.2/32");
+    let key = IpipKey { local: "192.0.2.1".parse().unwrap(), remote: "192.0.2.2".parse().unwrap() };
+    let wireguard = WireguardKey { local: key.local, port: 1 };
+    let paths = [
+        via("192.0.2.9"),
+        Arc::from([Path { to: Target::Tunnel(Tunnel::Ipip(key)), weight: 1 }]),
+        Arc::from([Path { to: Target::Tunnel(Tunnel::Wireguard(wireguard)), weight: 1 }]),
+    ];
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        let mut store = Store::default();
+        for (id, which) in (0..).zip(order) {
+            store.edit(VppEdit::WantRoute(Owner::Way(WayId(id)), k, Arc::clone(&paths[which])));
+        }
+        assert_eq!(desired(&store, &k), paths[2].to_vec(), "{order:?}");
+        // The first one changes its mind; another may be first now.
+        let first = (0..).zip(order).find(|(_, which)| *which == 2).unwrap().0;
+        store.edit(VppEdit::WantRoute(Owner::Way(WayId(first)), k, Arc::clone(&paths[0])));
+        assert_eq!(desired(&store, &k), paths[1].to_vec(), "{order:?}");
+        for id in 0..3 {
+            store.edit(VppEdit::ReleaseRoute(Owner::Way(WayId(id)), k));
+        }
+        assert_eq!((desired(&store, &k), store.sets.len()), (Vec::new(), 0));
+    }
 }
 
 #[test]

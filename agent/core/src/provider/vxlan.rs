@@ -1,0 +1,121 @@
+//! VXLAN: a tunnel from our address to the next hop, shared by every destination behind it, that carries IP packets
+//! without Ethernet of pods (RFC 7348 in all else).
+//!
+//! Every route into it has the other end as its gateway: a route that only names the interface would have VPP ask the
+//! network for each destination's MAC address, and drop meanwhile. The tunnel borrows the uplink's addresses. A host route
+//! in the pods' table sends pods' traffic for the remote node itself into the tunnel, while the host's own traffic, in the
+//! main table, does not take it.
+
+use super::{Carriage, DesiredSet, Facts, Provider, Unserved};
+use crate::desired::{ObjectKey, Path, Target, Tunnel, VxlanKey};
+use crate::model::{Hop, RouteKey, TableId, family_of};
+
+/// See the module's text.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Vxlan;
+
+impl Provider for Vxlan {
+    fn name(&self) -> &'static str {
+        "vxlan"
+    }
+
+    fn desired(&self, hop: Hop, _: Carriage, facts: &Facts, out: &mut DesiredSet) -> Result<(), Unserved> {
+        let family = family_of(hop.address);
+        let local = facts.own().and_then(|node| node.address(family));
+        let local = local.ok_or(Unserved::NoLocalAddress(hop.address))?;
+        let tunnel = Tunnel::Vxlan(VxlanKey {
+            local,
+            remote: hop.address,
+            vni: facts.vxlan_vni(),
+            port: facts.vxlan_port(),
+            table: TableId::MAIN,
+        });
+        out.tunnel(tunnel, facts);
+        out.want([
+            ObjectKey::DecapNext(family),
+            ObjectKey::AdminUp(tunnel),
+            ObjectKey::Table(TableId::PODS, family),
+        ]);
+        let into_tunnel = Path { to: Target::TunnelVia(tunnel, hop.address), weight: hop.weight };
+        let host = RouteKey { table: TableId::PODS, prefix: hop.address.into() };
+        out.route(host, Path { weight: 1, ..into_tunnel });
+        out.paths.insert(into_tunnel);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Encryption;
+    use crate::desired::{MtuRule, Spec};
+    use crate::event::Change;
+    use crate::model::{FelixConfig, Node, NodeName, PerFamily, Vni};
+
+    fn facts() -> Facts {
+        let mut facts = Facts::new(NodeName::from("a"), Encryption::default());
+        let own = Node {
+            ipv4: Some("192.0.2.1/24".parse().unwrap()),
+            ipv6: Some("2001:db8::1/64".parse().unwrap()),
+            ..Node::default()
+        };
+        facts.nodes_changed(&Change::Upsert(NodeName::from("a"), own));
+        facts
+    }
+
+    #[test]
+    fn a_tunnel_comes_with_its_settings_and_every_route_names_the_other_end() {
+        for (local, remote, overhead) in
+            [("192.0.2.1", "198.51.100.2", 50), ("2001:db8::1", "2001:db8:9::2", 70)]
+        {
+            let hop = Hop { address: remote.parse().unwrap(), weight: 2 };
+            let mut out = DesiredSet::default();
+            Vxlan.desired(hop, Carriage::Plain, &facts(), &mut out).unwrap();
+            let tunnel = Tunnel::Vxlan(VxlanKey {
+                local: local.parse().unwrap(),
+                remote: hop.address,
+                vni: Vni::new(4096).unwrap(),
+                port: 4789,
+                table: TableId::MAIN,
+            });
+            let family = family_of(hop.address);
+            let to = Target::TunnelVia(tunnel, hop.address);
+            assert_eq!(out.paths, [Path { to, weight: 2 }].into());
+            let host = RouteKey { table: TableId::PODS, prefix: hop.address.into() };
+            assert_eq!(out.routes, [(host, [Path { to, weight: 1 }].into())].into());
+            let mtu = Spec::MtuRule(MtuRule::UplinkLess(overhead));
+            let objects = [
+                (ObjectKey::FibSource, None),
+                (ObjectKey::Table(TableId::PODS, family), None),
+                (ObjectKey::DecapNext(family), None),
+                (ObjectKey::Tunnel(tunnel), None),
+                (ObjectKey::Tag(tunnel), None),
+                (ObjectKey::Unnumbered(tunnel), None),
+                (ObjectKey::Gso(tunnel), None),
+                (ObjectKey::Cnat(tunnel), None),
+                (ObjectKey::Mtu(tunnel), Some(mtu)),
+                (ObjectKey::AdminUp(tunnel), None),
+            ];
+            assert_eq!(out.objects, objects.into());
+        }
+    }
+
+    #[test]
+    fn port_network_and_size_come_from_the_settings() {
+        let mut facts = facts();
+        facts.felix = FelixConfig {
+            vxlan_port: Some(8472),
+            vxlan_vni: Some(7),
+            vxlan_mtu: PerFamily { v4: Some(1400), v6: None },
+            ..FelixConfig::default()
+        };
+        let mut out = DesiredSet::default();
+        let hop = Hop { address: "198.51.100.2".parse().unwrap(), weight: 1 };
+        Vxlan.desired(hop, Carriage::Plain, &facts, &mut out).unwrap();
+        let tunnel = out.paths.first().unwrap().to.tunnel().unwrap();
+        let Tunnel::Vxlan(key) = tunnel else { panic!("{tunnel}") };
+        assert_eq!((key.port, key.vni), (8472, Vni::new(7).unwrap()));
+        let mtu = Spec::MtuRule(MtuRule::Fixed(1400));
+        assert_eq!(out.objects.get(&ObjectKey::Mtu(tunnel)), Some(&Some(mtu)));
+    }
+}
