@@ -145,6 +145,9 @@ pub enum Refused {
     /// A tunnel from an address to itself.
     #[error("a tunnel needs two different ends, not twice {0}")]
     SameEnds(IpAddr),
+    /// A network's number that does not fit VXLAN's header. VPP would take it and use part of it.
+    #[error("VNI {0} has more than 24 bits")]
+    Vni(u32),
     /// More paths than VPP forwards over, or none in a route to add.
     #[error("a route has 1 to 228 paths, not {0}")]
     Paths(usize),

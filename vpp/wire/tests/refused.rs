@@ -134,3 +134,25 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_vxlan_tunnel_that_vpp_would_take_for_another_is_refused() {
+    let at = |text: &str| net(text).addr();
+    let good = VxlanTunnel {
+        local: at("192.0.2.1/32"),
+        remote: at("192.0.2.2/32"),
+        port: 4789,
+        vni: (1 << 24) - 1,
+        table: TableId::DEFAULT,
+    };
+    let both = |tunnel: VxlanTunnel| {
+        let add = VxlanAddDelTunnelV3::add(&tunnel, 2).map(drop);
+        assert_eq!(add, VxlanAddDelTunnelV3::delete(&tunnel).map(drop));
+        add
+    };
+    assert_eq!(both(good), Ok(()));
+    assert_eq!(both(VxlanTunnel { vni: 1 << 24, ..good }), Err(Refused::Vni(1 << 24)));
+    assert_eq!(both(VxlanTunnel { remote: good.local, ..good }), Err(Refused::SameEnds(good.local)));
+    let six = at("2001:db8::2/128");
+    assert_eq!(both(VxlanTunnel { remote: six, ..good }), Err(Refused::MixedFamilies(good.local, six)));
+}

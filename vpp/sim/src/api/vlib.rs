@@ -1,20 +1,15 @@
 //! `vlib`: edges of the packet graph.
 
-use vpp_wire::name::MsgName;
+use vpp_wire::api::vlib::{AddNodeNext, AddNodeNextReply};
 
 use super::field::{NONE, bytes_at, text};
 use super::retval::{NO_SUCH_NODE, NO_SUCH_NODE2, OK};
-use super::row::{Row, foreign};
+use super::row::{Row, row};
 use crate::context::Cx;
 use crate::state::graph::Unknown;
 
 pub(super) fn rows() -> Vec<Row> {
-    vec![foreign(
-        MsgName::new("add_node_next", 0x2457_116d),
-        MsgName::new("add_node_next_reply", 0x2ed7_5f32),
-        14,
-        add_node_next,
-    )]
+    vec![row::<AddNodeNext, AddNodeNextReply>(add_node_next)]
 }
 
 /// Asked again it answers the same.

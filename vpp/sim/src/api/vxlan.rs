@@ -1,29 +1,22 @@
 //! `vxlan`: VXLAN tunnels (RFC 7348), found and deleted by all that makes one unique.
 
-use vpp_wire::name::MsgName;
+use vpp_wire::api::vxlan::{
+    VxlanAddDelTunnelV3, VxlanAddDelTunnelV3Reply, VxlanTunnelV2Details, VxlanTunnelV2Dump,
+};
 
 use super::field::{NONE, address_at, push_address, u8_at, u16_at, u32_at};
 use super::retval::{
     INSTANCE_IN_USE, INVALID_DECAP_NEXT, INVALID_VALUE, NO_SUCH_ENTRY, NO_SUCH_FIB, OK, SAME_SRC_DST,
     TUNNEL_EXIST,
 };
-use super::row::{Row, foreign, foreign_dump};
+use super::row::{Row, row};
 use crate::context::Cx;
 use crate::state::interface::{Kind, Vxlan};
 
 pub(super) fn rows() -> Vec<Row> {
     vec![
-        foreign(
-            MsgName::new("vxlan_add_del_tunnel_v3", 0x0072_b037),
-            MsgName::new("vxlan_add_del_tunnel_v3_reply", 0x5383_d31f),
-            14,
-            add_del_tunnel,
-        ),
-        foreign_dump(
-            MsgName::new("vxlan_tunnel_v2_dump", 0xf9e6_675e),
-            MsgName::new("vxlan_tunnel_v2_details", 0xd3bd_d4d9),
-            tunnel_dump,
-        ),
+        row::<VxlanAddDelTunnelV3, VxlanAddDelTunnelV3Reply>(add_del_tunnel),
+        row::<VxlanTunnelV2Dump, VxlanTunnelV2Details>(tunnel_dump),
     ]
 }
 
