@@ -6,6 +6,7 @@ use vpp_wire::api::fib::FibSourceAdd;
 use vpp_wire::api::interface::{SwInterfaceTagAddDel, SwInterfaces};
 use vpp_wire::api::ip::{IpRouteAddDelV2, IpRouteV2Details, IpTableAddDel, RouteDelete, RouteReplace};
 use vpp_wire::api::ipip::IpipAddTunnel;
+use vpp_wire::api::vxlan::{VxlanAddDelTunnelV3, VxlanTunnel};
 use vpp_wire::message::Tailed;
 use vpp_wire::types::{AddressFamily, FibPath, FibSourceId, FibTarget, MAX_PATHS, SwIfIndex, TableId};
 use vpp_wire::{Message, Payload, Refused, api};

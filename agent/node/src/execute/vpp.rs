@@ -69,6 +69,8 @@ enum Wanted {
     Interface,
     /// The number of the source made.
     Source,
+    /// The number of something else.
+    Index,
     /// That something is gone.
     Absence,
 }

@@ -10,3 +10,4 @@ mod road;
 mod secrets;
 mod speaker;
 mod told;
+mod vxlan;

@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use agent_core::desired::{IpipKey, Tunnel};
+use agent_core::desired::{IpipKey, Tunnel, VxlanKey};
 use agent_core::event::{Dump, DumpedTunnel, FibPath, FibSourceId, Interface, SwIfIndex};
-use agent_core::model::{RouteKey, TableId};
+use agent_core::model::{RouteKey, TableId, Vni};
 use agent_core::plan::TUNNEL_TAG;
 use bgp_core::Family;
 use vpp_client::wire::api::fib::FibSourceDump;
 use vpp_client::wire::api::interface::SwInterfaces;
 use vpp_client::wire::api::ip::{IpAddressDump, IpRouteV2Dump, IpTableDump, IpUnnumberedDump};
 use vpp_client::wire::api::ipip::{IpipTunnelDump, TunnelMode};
+use vpp_client::wire::api::vxlan::{VxlanTunnelV2Details, VxlanTunnelV2Dump};
 use vpp_client::wire::types::{FibSourceId as WireSource, SwIfIndex as WireInterface, TableId as WireTable};
 use vpp_client::{CallError, Client};
 
@@ -81,6 +82,7 @@ async fn fib_source(client: &Client) -> Result<Option<FibSourceId>, CallError> {
 }
 
 async fn tunnels(client: &Client) -> Result<Vec<DumpedTunnel>, CallError> {
+    let mut tunnels = vxlan_tunnels(client).await?;
     let all = client.dump_all(&IpipTunnelDump::all()).await?;
     let ours = all.iter().map(|details| &details.tunnel);
     let ours =
@@ -90,7 +92,32 @@ async fn tunnels(client: &Client) -> Result<Vec<DumpedTunnel>, CallError> {
         let key = IpipKey { local, remote };
         Some(DumpedTunnel { index: SwIfIndex(tunnel.sw_if_index().value()), tunnel: Tunnel::Ipip(key) })
     };
-    Ok(ours.filter_map(tunnel).collect())
+    tunnels.extend(ours.filter_map(tunnel));
+    Ok(tunnels)
+}
+
+async fn vxlan_tunnels(client: &Client) -> Result<Vec<DumpedTunnel>, CallError> {
+    let all = if_known(client.dump_all(&VxlanTunnelV2Dump::all()).await)?;
+    let tunnel = |details: &VxlanTunnelV2Details| {
+        // Others make tunnels with two ports, or to groups; we have no name for them.
+        let key = VxlanKey {
+            local: details.src_address.ip()?,
+            remote: details.dst_address.ip()?,
+            vni: Vni::new(details.vni.get())?,
+            port: Some(details.dst_port.get()).filter(|port| *port == details.src_port.get())?,
+            table: TableId(details.encap_vrf_id.value()),
+        };
+        Some(DumpedTunnel { index: SwIfIndex(details.sw_if_index.value()), tunnel: Tunnel::Vxlan(key) })
+    };
+    Ok(all.iter().filter_map(tunnel).collect())
+}
+
+/// What a VPP has no message for it has none of.
+fn if_known<T>(all: Result<Vec<T>, CallError>) -> Result<Vec<T>, CallError> {
+    match all {
+        Err(CallError::Missing(_)) => Ok(Vec::new()),
+        other => other,
+    }
 }
 
 async fn routes(

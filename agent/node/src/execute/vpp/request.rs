@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
+use agent_core::desired::VxlanKey;
 use agent_core::event::{FibPath, FibPathKind, FibSourceId, SwIfIndex, VppReply};
 use agent_core::plan::{OpId, Retval as NamedRetval, VppAction, VppFailure};
 use bgp_core::Family;
 use ipnet::IpNet;
+use vpp_client::wire::api::cnat::{FeatureCnatEnableDisable, FeatureCnatEnableDisableReply};
 use vpp_client::wire::api::fib::{FibSourceAdd, FibSourceAddReply, FibSourceDump};
 use vpp_client::wire::api::gso::{FeatureGsoEnableDisable, FeatureGsoEnableDisableReply};
 use vpp_client::wire::api::interface::{
-    SwInterfaceDump, SwInterfaceSetFlags, SwInterfaceSetFlagsReply, SwInterfaceSetUnnumbered,
+    SwInterfaceDump, SwInterfaceSetFlags, SwInterfaceSetFlagsReply, SwInterfaceSetMtu,
+    SwInterfaceSetMtuReply, SwInterfaceSetTable, SwInterfaceSetTableReply, SwInterfaceSetUnnumbered,
     SwInterfaceSetUnnumberedReply, SwInterfaceTagAddDel, SwInterfaceTagAddDelReply,
 };
 use vpp_client::wire::api::ip::{
@@ -19,6 +22,8 @@ use vpp_client::wire::api::ip::{
 use vpp_client::wire::api::ipip::{
     IpipAddTunnel, IpipAddTunnelReply, IpipDelTunnel, IpipDelTunnelReply, IpipTunnelDump,
 };
+use vpp_client::wire::api::vlib::{AddNodeNext, AddNodeNextReply};
+use vpp_client::wire::api::vxlan::{VxlanAddDelTunnelV3, VxlanAddDelTunnelV3Reply, VxlanTunnel};
 use vpp_client::wire::types::{
     AddressFamily, FibPath as WirePath, FibSourceId as WireSource, FibTarget, SwIfIndex as WireInterface,
     TableId as WireTable,
@@ -53,24 +58,33 @@ pub(super) fn required() -> Vec<MsgName> {
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Outcome {
     retval: Retval,
-    interface: WireInterface,
-    source: WireSource,
+    /// What VPP numbered the object, where it does.
+    number: u32,
 }
 
 impl Outcome {
     const fn plain(retval: Retval) -> Self {
-        Self { retval, interface: WireInterface::NONE, source: WireSource::API }
+        Self { retval, number: u32::MAX }
+    }
+
+    const fn numbered(retval: Retval, number: u32) -> Self {
+        Self { retval, number }
     }
 
     /// For what was expected of the reply.
     pub(super) fn read(self, wanted: Wanted) -> Result<VppReply, VppFailure> {
         match (self.retval.ok(), wanted) {
             (Ok(()), Wanted::Nothing | Wanted::Absence) => Ok(VppReply::Done),
-            (Ok(()), Wanted::Interface) => Ok(VppReply::SwIfIndex(SwIfIndex(self.interface.value()))),
-            (Ok(()), Wanted::Source) => Ok(VppReply::FibSource(FibSourceId(self.source.value()))),
+            (Ok(()), Wanted::Interface) => Ok(VppReply::SwIfIndex(SwIfIndex(self.number))),
+            (Ok(()), Wanted::Source) => match u8::try_from(self.number) {
+                Ok(id) => Ok(VppReply::FibSource(FibSourceId(id))),
+                Err(_) => Err(failure(VppError::UNSPECIFIED)),
+            },
+            (Ok(()), Wanted::Index) => Ok(VppReply::Index(self.number)),
             (Err(VppError::IF_ALREADY_EXISTS), Wanted::Interface) => {
-                Err(VppFailure::Exists(SwIfIndex(self.interface.value())))
+                Err(VppFailure::Exists(SwIfIndex(self.number)))
             }
+            (Err(VppError::TUNNEL_EXIST), Wanted::Interface) => Err(VppFailure::Taken),
             (Err(VppError::NO_SUCH_ENTRY), Wanted::Absence) => Err(VppFailure::Absent),
             (Err(error), _) => Err(failure(error)),
         }
@@ -97,24 +111,39 @@ macro_rules! plain_replies {
 }
 
 plain_replies!(
+    FeatureCnatEnableDisableReply,
     FeatureGsoEnableDisableReply,
     IpRouteAddDelV2Reply,
     IpTableAddDelReply,
     IpipDelTunnelReply,
     SwInterfaceSetFlagsReply,
+    SwInterfaceSetMtuReply,
+    SwInterfaceSetTableReply,
     SwInterfaceSetUnnumberedReply,
     SwInterfaceTagAddDelReply,
 );
 
 impl FromReply<IpipAddTunnelReply> for Outcome {
     fn from_reply(reply: &IpipAddTunnelReply) -> Self {
-        Self { interface: reply.sw_if_index, ..Self::plain(reply.retval) }
+        Self::numbered(reply.retval, reply.sw_if_index.value())
+    }
+}
+
+impl FromReply<VxlanAddDelTunnelV3Reply> for Outcome {
+    fn from_reply(reply: &VxlanAddDelTunnelV3Reply) -> Self {
+        Self::numbered(reply.retval, reply.sw_if_index.value())
+    }
+}
+
+impl FromReply<AddNodeNextReply> for Outcome {
+    fn from_reply(reply: &AddNodeNextReply) -> Self {
+        Self::numbered(reply.retval, reply.next_index.get())
     }
 }
 
 impl FromReply<FibSourceAddReply> for Outcome {
     fn from_reply(reply: &FibSourceAddReply) -> Self {
-        Self { source: reply.id, ..Self::plain(reply.retval) }
+        Self::numbered(reply.retval, u32::from(reply.id.value()))
     }
 }
 
@@ -140,13 +169,32 @@ pub(super) fn submit(
                 IpTableAddDel::add(WireTable::new(table.0), is_ipv6, TABLE_NAME).map_err(refused)?;
             pipeline.submit(&request, (id, Wanted::Nothing))
         }
-        VppAction::AddDecapNext { .. } => return Err(lacking("add_node_next")),
-        VppAction::AddVxlan { .. } | VppAction::DelVxlan { .. } => {
-            return Err(lacking("vxlan_add_del_tunnel_v3"));
+        VppAction::AddDecapNext { family } => {
+            let request =
+                if family.is_ipv4() { AddNodeNext::vxlan4_to_ip4() } else { AddNodeNext::vxlan6_to_ip6() };
+            pipeline.submit(&request.map_err(refused)?, (id, Wanted::Index))
         }
-        VppAction::SetCnat { .. } => return Err(lacking("feature_cnat_enable_disable")),
-        VppAction::SetMtu { .. } => return Err(lacking("sw_interface_set_mtu")),
-        VppAction::SetVrf { .. } => return Err(lacking("sw_interface_set_table")),
+        VppAction::AddVxlan { key, decap_next } => {
+            let request = VxlanAddDelTunnelV3::add(&vxlan(key), *decap_next).map_err(refused)?;
+            pipeline.submit(&request, (id, Wanted::Interface))
+        }
+        VppAction::DelVxlan { key, .. } => {
+            let request = VxlanAddDelTunnelV3::delete(&vxlan(key)).map_err(refused)?;
+            pipeline.submit(&request, (id, Wanted::Absence))
+        }
+        VppAction::SetCnat { index } => {
+            pipeline.submit(&FeatureCnatEnableDisable::new(interface(*index), true), (id, Wanted::Nothing))
+        }
+        VppAction::SetMtu { index, mtu } => {
+            // The first is for all protocols; 0 lets the others follow it.
+            let mtu = [*mtu, 0, 0, 0].map(Into::into);
+            pipeline.submit(&SwInterfaceSetMtu::new(interface(*index), mtu), (id, Wanted::Nothing))
+        }
+        VppAction::SetVrf { index, family, table } => {
+            let request =
+                SwInterfaceSetTable::new(interface(*index), !family.is_ipv4(), WireTable::new(table.0));
+            pipeline.submit(&request, (id, Wanted::Nothing))
+        }
         VppAction::AddIpip { local, remote } => {
             let request = IpipAddTunnel::new(*local, *remote, WireTable::DEFAULT).map_err(refused)?;
             pipeline.submit(&request, (id, Wanted::Interface))
@@ -198,9 +246,9 @@ fn interface(index: SwIfIndex) -> WireInterface {
     WireInterface::new(index.0)
 }
 
-/// A message that nothing here can send.
-fn lacking(message: &str) -> VppFailure {
-    VppFailure::Unsupported(Arc::from(message))
+fn vxlan(key: &VxlanKey) -> VxlanTunnel {
+    let VxlanKey { local, remote, vni, port, table } = *key;
+    VxlanTunnel { local, remote, port, vni: vni.number(), table: WireTable::new(table.0) }
 }
 
 fn refused(reason: Refused) -> VppFailure {
@@ -262,11 +310,7 @@ mod tests {
 
     #[test]
     fn return_values_become_what_the_engine_acts_on() {
-        let outcome = |code| Outcome {
-            retval: Retval::new(code),
-            interface: WireInterface::new(7),
-            source: WireSource::new(20),
-        };
+        let outcome = |code| Outcome { retval: Retval::new(code), number: 7 };
         let retry = |value, name: &str| VppFailure::Retry(NamedRetval { value, name: name.into() });
         assert_eq!(outcome(0).read(Wanted::Nothing), Ok(VppReply::Done));
         assert_eq!(outcome(0).read(Wanted::Interface), Ok(VppReply::SwIfIndex(SwIfIndex(7))));
