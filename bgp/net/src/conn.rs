@@ -4,8 +4,9 @@
 //! a place for them, so that TCP pushes back on a neighbour that sends faster than we read, and all connections together
 //! hold no more buffers than the queue has places. The queue is fair, so connections are served in turn.
 //!
-//! The writer is given batches, one at a time, and asks for the next when one is written: what a slow neighbour hasn't
-//! taken stays with the speaker, as a cursor. So a KEEPALIVE waits for at most one batch.
+//! A batch goes to the system at once, in the runtime's turn. What the system has no room for is left to the writer, which
+//! says when it is written; until then there is no further batch: what a slow neighbour hasn't taken stays with the
+//! speaker, as a cursor. So a KEEPALIVE waits for at most one batch.
 //!
 //! Closing: the writer finishes, says FIN, and the reader listens on (for nothing) until the neighbour's FIN comes.
 //! Closing a socket with unread bytes would reset it, and a reset may overtake the NOTIFICATION. None of this takes
@@ -24,9 +25,9 @@ use bgp_core::peer_key::ConnId;
 use bgp_core::session::CloseReason;
 use bgp_wire::whole_messages;
 use bytes::{Buf, Bytes};
-use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::net::tcp::{ReadHalf, WriteHalf};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{sleep, timeout};
 
@@ -52,7 +53,7 @@ struct Shared {
     /// There is nothing to finish: nothing was ever said.
     at_once: AtomicBool,
     close: Notify,
-    /// What ended the writer. The reader reports it when the neighbour's last words have been read, which may say why.
+    /// What ended the writer, or is about to. The reader reports it when the neighbour's last words have been read, which may say why.
     write_fault: Mutex<Option<CloseReason>>,
 }
 
@@ -78,12 +79,20 @@ struct Batch {
     send_hold: Option<Duration>,
 }
 
+/// Where batches go.
+#[derive(Debug)]
+struct Outgoing {
+    /// Shared with the writer. When both have let go of it, the neighbour gets our FIN.
+    half: Arc<OwnedWriteHalf>,
+    batches: mpsc::Sender<Batch>,
+}
+
 /// The runtime's end of a connection.
 #[derive(Debug)]
 pub(crate) struct ConnHandle {
     shared: Arc<Shared>,
     /// `None` once the last batch has been given.
-    batches: Option<mpsc::Sender<Batch>>,
+    outgoing: Option<Outgoing>,
     writing: bool,
     /// Nothing was ever said.
     silent: bool,
@@ -98,17 +107,20 @@ impl ConnHandle {
         let shared = Arc::<Shared>::default();
         // One batch under way and the last one behind it.
         let (batches_in, batches) = mpsc::channel(2);
-        tokio::spawn(run(id, stream, Arc::clone(&shared), batches, inlet));
-        Self { shared, batches: Some(batches_in), writing: false, silent: true, spare: Vec::new(), remote }
+        let (reader, writer) = stream.into_split();
+        let writer = Arc::new(writer);
+        let outgoing = Outgoing { half: Arc::clone(&writer), batches: batches_in };
+        tokio::spawn(run(id, reader, writer, Arc::clone(&shared), batches, inlet));
+        Self { shared, outgoing: Some(outgoing), writing: false, silent: true, spare: Vec::new(), remote }
     }
 
     /// Whether the writer has nothing to do and may be given something.
     pub(crate) const fn is_idle(&self) -> bool {
-        !self.writing && self.batches.is_some()
+        !self.writing && self.outgoing.is_some()
     }
 
     pub(crate) const fn is_closing(&self) -> bool {
-        self.batches.is_none()
+        self.outgoing.is_none()
     }
 
     /// Empty memory for the next batch.
@@ -116,15 +128,24 @@ impl ConnHandle {
         std::mem::take(&mut self.spare)
     }
 
-    /// Gives the idle writer a batch; an empty one leaves it idle. The neighbour may take none of it for `send_hold`.
-    pub(crate) fn write(&mut self, chunks: Vec<Bytes>, send_hold: Option<Duration>) {
+    /// Writes a batch while the writer is idle, and leaves to it what the system has no room for: none of that may the
+    /// neighbour take for `send_hold`.
+    pub(crate) fn write(&mut self, mut chunks: Vec<Bytes>, send_hold: Option<Duration>) {
+        let Some(outgoing) = self.outgoing.as_ref().filter(|_| !chunks.is_empty()) else {
+            self.spare = chunks;
+            return;
+        };
+        self.silent = false;
+        if let Err(error) = write_now(&outgoing.half, &mut chunks) {
+            // The system says it once. The writer will come upon the end, and has this reason.
+            self.shared.write_fault().get_or_insert(CloseReason::Error(error.kind()));
+        }
         if chunks.is_empty() {
             self.spare = chunks;
-        } else if let Some(batches) = &self.batches {
+        } else {
             // There are two places, and this is the only batch; or the writer has failed, and then it shall get no more.
-            let _ = batches.try_send(Batch { chunks, send_hold });
+            let _ = outgoing.batches.try_send(Batch { chunks, send_hold });
             self.writing = true;
-            self.silent = false;
         }
     }
 
@@ -137,10 +158,10 @@ impl ConnHandle {
     /// Closes the connection after `last` has been written; at once where we never said a word, as to strangers, who
     /// may be many.
     pub(crate) fn close(&mut self, last: Vec<Bytes>) {
-        if let Some(batches) = self.batches.take() {
+        if let Some(outgoing) = self.outgoing.take() {
             if !last.is_empty() {
                 // The second place is for this. The time to close is short enough.
-                let _ = batches.try_send(Batch { chunks: last, send_hold: None });
+                let _ = outgoing.batches.try_send(Batch { chunks: last, send_hold: None });
             } else if self.silent {
                 self.shared.at_once.store(true, Ordering::Release);
             }
@@ -179,13 +200,13 @@ impl Drop for ConnHandle {
 
 async fn run(
     id: ConnId,
-    mut stream: TcpStream,
+    reader: OwnedReadHalf,
+    writer: Arc<OwnedWriteHalf>,
     shared: Arc<Shared>,
     batches: mpsc::Receiver<Batch>,
     inlet: Inlet,
 ) {
     {
-        let (reader, writer) = stream.split();
         let both = async {
             tokio::join!(read(id, reader, &shared, &inlet), write(id, writer, batches, &shared, &inlet));
         };
@@ -200,11 +221,10 @@ async fn run(
             () = deadline => {}
         }
     }
-    drop(stream);
     let _ = inlet.inbound.send(Inbound::Gone(id)).await;
 }
 
-async fn read(id: ConnId, mut half: ReadHalf<'_>, shared: &Shared, inlet: &Inlet) {
+async fn read(id: ConnId, mut half: OwnedReadHalf, shared: &Shared, inlet: &Inlet) {
     let reason = tokio::select! {
         reason = deliver(id, &mut half, shared, inlet) => reason,
         () = shared.closed() => None,
@@ -218,7 +238,12 @@ async fn read(id: ConnId, mut half: ReadHalf<'_>, shared: &Shared, inlet: &Inlet
 }
 
 /// Hands over what arrives until the connection ends; `None` after a fault, behind which nothing can be read.
-async fn deliver(id: ConnId, half: &mut ReadHalf<'_>, shared: &Shared, inlet: &Inlet) -> Option<CloseReason> {
+async fn deliver(
+    id: ConnId,
+    half: &mut OwnedReadHalf,
+    shared: &Shared,
+    inlet: &Inlet,
+) -> Option<CloseReason> {
     // The beginning of a message whose end hasn't arrived.
     let mut begun = Vec::new();
     loop {
@@ -258,7 +283,7 @@ async fn deliver(id: ConnId, half: &mut ReadHalf<'_>, shared: &Shared, inlet: &I
 }
 
 /// Reads what there is, which may be nothing, without waiting.
-async fn read_once(half: &mut ReadHalf<'_>, buffer: &mut Buffer) -> Result<(), CloseReason> {
+async fn read_once(half: &mut OwnedReadHalf, buffer: &mut Buffer) -> Result<(), CloseReason> {
     let mut room = ReadBuf::new(buffer.room());
     // `poll_read`, unlike `try_read`, knows from a read that doesn't fill the buffer that the socket is empty, which
     // saves a system call for each buffer.
@@ -279,7 +304,7 @@ async fn read_once(half: &mut ReadHalf<'_>, buffer: &mut Buffer) -> Result<(), C
 }
 
 /// Reads and forgets until the neighbour has finished too.
-async fn discard(half: &mut ReadHalf<'_>, inlet: &Inlet) {
+async fn discard(half: &mut OwnedReadHalf, inlet: &Inlet) {
     while half.readable().await.is_ok() {
         let mut buffer = inlet.pool.take();
         let read = read_once(half, &mut buffer).await;
@@ -294,7 +319,7 @@ async fn discard(half: &mut ReadHalf<'_>, inlet: &Inlet) {
 
 async fn write(
     id: ConnId,
-    mut half: WriteHalf<'_>,
+    half: Arc<OwnedWriteHalf>,
     mut batches: mpsc::Receiver<Batch>,
     shared: &Shared,
     inlet: &Inlet,
@@ -302,7 +327,7 @@ async fn write(
     while let Some(Batch { mut chunks, send_hold }) = batches.recv().await {
         if let Err(reason) = write_batch(&half, &mut chunks, send_hold).await {
             tracing::debug!(conn = %id, %reason, "write failed");
-            *shared.write_fault() = Some(reason);
+            shared.write_fault().get_or_insert(reason);
             if reason == CloseReason::SendHoldTimerExpired {
                 // The neighbour may go on talking for ever; nobody else would end this.
                 let _ = inlet.inbound.send(Inbound::Closed(id, reason)).await;
@@ -311,18 +336,18 @@ async fn write(
             batches.close();
             return;
         }
+        // What was in the way at the first attempt, if anything, is so no more.
+        shared.write_fault().take();
         chunks.clear();
         if inlet.events.send(Event::Written(id, chunks)).await.is_err() {
             return;
         }
     }
-    // A neighbour that is gone already needs no FIN.
-    let _ = half.shutdown().await;
 }
 
 /// Writes all of `batch`, and empties it.
 async fn write_batch(
-    half: &WriteHalf<'_>,
+    half: &OwnedWriteHalf,
     batch: &mut [Bytes],
     send_hold: Option<Duration>,
 ) -> Result<(), CloseReason> {
@@ -338,17 +363,7 @@ async fn write_batch(
             Ok(Ok(())) => {}
         }
         match write_some(half, &batch[first..]) {
-            Ok(mut octets) => {
-                while let Some(chunk) = batch.get_mut(first) {
-                    let taken = octets.min(chunk.len());
-                    chunk.advance(taken);
-                    octets -= taken;
-                    if !chunk.is_empty() {
-                        break;
-                    }
-                    first += 1;
-                }
-            }
+            Ok(octets) => first += take(&mut batch[first..], octets),
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
             Err(error) => return Err(CloseReason::Error(error.kind())),
         }
@@ -358,7 +373,40 @@ async fn write_batch(
     Ok(())
 }
 
-fn write_some(half: &WriteHalf<'_>, chunks: &[Bytes]) -> io::Result<usize> {
+/// Writes what the system has room for, and takes it out of `chunks`.
+fn write_now(half: &OwnedWriteHalf, chunks: &mut Vec<Bytes>) -> io::Result<()> {
+    let mut first = 0;
+    let outcome = loop {
+        let Some(rest) = chunks.get_mut(first..).filter(|rest| !rest.is_empty()) else { break Ok(()) };
+        match write_some(half, rest) {
+            Ok(octets) => first += take(rest, octets),
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock => break Ok(()),
+                ErrorKind::Interrupted => {}
+                _ => break Err(error),
+            },
+        }
+    };
+    chunks.drain(..first);
+    outcome
+}
+
+/// Takes so many octets from the beginning; says how many chunks are empty now.
+fn take(chunks: &mut [Bytes], mut octets: usize) -> usize {
+    let mut empty = 0;
+    while let Some(chunk) = chunks.get_mut(empty) {
+        let taken = octets.min(chunk.len());
+        chunk.advance(taken);
+        octets -= taken;
+        if !chunk.is_empty() {
+            break;
+        }
+        empty += 1;
+    }
+    empty
+}
+
+fn write_some(half: &OwnedWriteHalf, chunks: &[Bytes]) -> io::Result<usize> {
     let mut slices = [IoSlice::new(&[]); SLICES];
     let count = chunks.len().min(SLICES);
     for (slice, chunk) in slices.iter_mut().zip(chunks) {

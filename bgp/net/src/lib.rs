@@ -18,9 +18,9 @@
 //!
 //! # How it works
 //!
-//! One task owns the speaker and calls it; readers hand over whole buffers, writers pull, listeners and attempts to
-//! connect own a socket each, and none of them keeps a fact that matters after it ends. Waiting goes one way: every task
-//! may wait for the speaker, the speaker waits for nobody.
+//! One task owns the speaker and calls it; readers hand over whole buffers, writers take what a socket had no room for,
+//! listeners and attempts to connect own a socket each, and none of them keeps a fact that matters after it ends. Waiting
+//! goes one way: every task may wait for the speaker, the speaker waits for nobody.
 //!
 //! ```text
 //! listener ─┐                     ┌─► attempt to connect

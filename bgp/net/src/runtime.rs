@@ -2,8 +2,10 @@
 //!
 //! Each turn looks at what must not wait (connections that come and go, requests), then at the clock, then at received
 //! messages, then at long work, then at writers that want UPDATEs, each in slices of at most [`SLICE`]; then it lets the
-//! other tasks have theirs. What a session itself has to say, a KEEPALIVE above all, goes to an idle writer at once. It sleeps only when nothing is left. It never waits for anyone: a writer is given a batch when it is
-//! idle, an answer goes into a place that was made for it.
+//! other tasks have theirs. What a session itself has to say, a KEEPALIVE above all, is written at once. It sleeps only
+//! when nothing is left. It never waits for anyone: it writes what the system has room for and leaves the rest to the
+//! connection's writer, and an answer goes into a place that was made for it. So a change of one prefix costs three system
+//! calls: to wait, to read, to write.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -62,7 +64,7 @@ struct Runtime {
     clock: Clock,
     out: Outbox<Output>,
     conns: BTreeMap<ConnId, ConnHandle>,
-    /// Connections whose writers may be given something, in the order in which they asked. Each takes a while, since
+    /// Connections for which there may be something to write, in the order in which they asked. Each takes a while, since
     /// there may be UPDATEs to be made first.
     hungry: VecDeque<ConnId>,
     attempts: BTreeMap<ConnId, Attempt>,
@@ -202,17 +204,23 @@ impl Runtime {
 /// One turn: what came in.
 impl Runtime {
     fn take_events(&mut self) {
+        if self.outlet.events.is_empty() {
+            return;
+        }
         let started = time::Instant::now();
         for _ in 0..AT_ONCE {
+            let Ok(event) = self.outlet.events.try_recv() else { break };
+            self.event(event);
             if started.elapsed() >= SLICE {
                 break;
             }
-            let Ok(event) = self.outlet.events.try_recv() else { break };
-            self.event(event);
         }
     }
 
     fn take_requests(&mut self) {
+        if self.commands.is_none() && self.requests.requests.is_empty() {
+            return;
+        }
         let started = time::Instant::now();
         self.carry_on_commands(started);
         while self.commands.is_none() && started.elapsed() < SLICE {
@@ -223,10 +231,13 @@ impl Runtime {
     }
 
     fn take_inbound(&mut self) {
+        if self.reading.is_none() && self.outlet.inbound.is_empty() {
+            return;
+        }
         let started = time::Instant::now();
         self.read_on(started);
         for _ in 0..INBOUND {
-            if self.reading.is_some() || started.elapsed() >= SLICE {
+            if self.reading.is_some() || self.outlet.inbound.is_empty() || started.elapsed() >= SLICE {
                 break;
             }
             let Ok(inbound) = self.outlet.inbound.try_recv() else { break };
@@ -243,7 +254,8 @@ impl Runtime {
             while !reading.is_done() {
                 let messages = reading.piece();
                 self.speaker.handle(self.clock.now(), Input::Received { conn, messages }, &mut self.out);
-                if started.elapsed() >= SLICE {
+                // A single message is the usual case, and a look at the clock costs as much as a prefix.
+                if !reading.is_done() && started.elapsed() >= SLICE {
                     break;
                 }
             }
@@ -261,10 +273,16 @@ impl Runtime {
     }
 
     fn work(&mut self) {
+        if !self.speaker.has_work() {
+            return;
+        }
         let started = time::Instant::now();
-        while self.speaker.has_work() && started.elapsed() < SLICE {
+        loop {
             self.speaker.work(self.clock.now(), UNITS, &mut self.out);
             self.carry_out();
+            if started.elapsed() >= SLICE || !self.speaker.has_work() {
+                break;
+            }
         }
     }
 
@@ -485,25 +503,32 @@ impl Runtime {
         }
     }
 
-    /// Gives writers what there is for them, until the slice is over.
+    /// Writes what there is for idle writers, until the slice is over.
     fn feed(&mut self) {
+        if self.hungry.is_empty() {
+            return;
+        }
         let started = time::Instant::now();
         while let Some(conn) = self.hungry.pop_front() {
             self.fill(conn, BATCH);
-            if started.elapsed() >= SLICE {
+            if !self.hungry.is_empty() && started.elapsed() >= SLICE {
                 break;
             }
         }
     }
 
-    /// Gives an idle writer what there is to write: what the session has to say, and UPDATEs up to so many octets.
+    /// Writes what there is for an idle writer: what the session has to say, and UPDATEs up to so many octets. If the
+    /// system has taken it all, and there may be more, its next turn comes when the others have had theirs.
     fn fill(&mut self, conn: ConnId, octets: usize) {
         if let Some(handle) = self.conns.get_mut(&conn)
             && handle.is_idle()
         {
             let mut batch = handle.memory();
-            self.speaker.pull(self.clock.now(), conn, octets, &mut batch);
+            let more = self.speaker.pull(self.clock.now(), conn, octets, &mut batch);
             handle.write(batch, self.speaker.send_hold(conn));
+            if more && handle.is_idle() {
+                self.hungry.push_back(conn);
+            }
         }
     }
 

@@ -22,10 +22,11 @@ impl Speaker {
     /// Appends the next bytes of a connection: messages of the session first, then UPDATEs, until there are about
     /// `max_bytes` (a chunk is never split). Chunks are shared between connections and never copied.
     ///
-    /// Nothing means that the connection is idle: there will be an [`Output::Wake`](super::Output::Wake). After
-    /// [`Output::Close`](super::Output::Close) it gives what was still to be said, once.
-    pub fn pull(&mut self, now: Instant, conn: ConnId, max_bytes: usize, into: &mut Vec<Bytes>) {
-        let Some(entry) = self.conns.get_mut(&conn) else { return };
+    /// True where it ended at `max_bytes`, so that there may be more when those bytes are written. Else that is all, and
+    /// the connection idle: there will be an [`Output::Wake`](super::Output::Wake), which may come before the bytes are
+    /// written. After [`Output::Close`](super::Output::Close) it gives what was still to be said, once.
+    pub fn pull(&mut self, now: Instant, conn: ConnId, max_bytes: usize, into: &mut Vec<Bytes>) -> bool {
+        let Some(entry) = self.conns.get_mut(&conn) else { return false };
         let peer = entry.peer;
         let mut taken = 0;
         for bytes in entry.control.drain(..) {
@@ -34,16 +35,18 @@ impl Speaker {
         }
         if entry.closing {
             self.conns.remove(&conn);
-            return;
+            return false;
         }
         let established =
             self.peer(peer).and_then(|neighbour| neighbour.up.as_ref()).is_some_and(|up| up.conn == conn);
         if established {
             taken += self.pull_updates(now, peer, max_bytes.saturating_sub(taken), into);
         }
-        if taken == 0 {
+        let more = taken > 0 && taken >= max_bytes;
+        if !more {
             self.set_idle(conn);
         }
+        more
     }
 
     /// Whether a session has something to say on a connection itself: a KEEPALIVE, or its last words. With `max_bytes` 0,
@@ -62,7 +65,7 @@ impl Speaker {
     }
 
     fn pull_updates(&mut self, now: Instant, peer: PeerIx, max_bytes: usize, into: &mut Vec<Bytes>) -> usize {
-        let complete = Family::ALL.map(|family| self.is_complete(family));
+        let complete = self.complete_for(peer);
         let Some(neighbour) = self.peers.get_mut(peer.index()).and_then(Option::as_deref_mut) else {
             return 0;
         };
@@ -73,8 +76,8 @@ impl Speaker {
         neighbour.turn = neighbour.turn.wrapping_add(1);
         for n in 0..Family::COUNT {
             let family = Family::ALL[(n + usize::from(neighbour.turn)) % Family::COUNT];
-            let complete = complete[family.index()];
             let Some(group) = neighbour.families[family.index()].group else { continue };
+            let complete = complete.contains(family);
             while taken < max_bytes {
                 let next = for_family!(self, family, rib => rib.next(peer, group, complete, &mut budget, &mut self.shared));
                 match next {
@@ -97,6 +100,13 @@ impl Speaker {
             neighbour.session.sent_update(now);
         }
         taken
+    }
+
+    /// The families that a neighbour is told all of, and may be told the end of.
+    fn complete_for(&self, peer: PeerIx) -> FamilySet {
+        let Some(neighbour) = self.peer(peer) else { return FamilySet::EMPTY };
+        let told = |family: &Family| neighbour.families[family.index()].group.is_some();
+        Family::ALL.into_iter().filter(told).filter(|family| self.is_complete(*family)).collect()
     }
 
     /// A writer has written everything and waits.

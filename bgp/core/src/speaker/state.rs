@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use super::neighbour::Neighbour;
 use super::policies::Policies;
 use super::range::Range;
-use super::ribs::Ribs;
+use super::ribs::{Ribs, for_rib};
 use super::stream::Subscriber;
 use super::{Input, Output, PeerEvent, PeerEventKind, SpeakerSettings};
 use crate::outbox::Outbox;
@@ -305,8 +305,10 @@ impl Speaker {
     pub(super) fn settle(&mut self, out: &mut Outbox<Output>) {
         let mut woken = std::mem::take(&mut self.woken);
         for family in Family::ALL {
-            let complete = self.is_complete(family);
-            for_family!(self, family, rib => rib.wake(&mut self.shared, complete, &mut woken));
+            if for_rib!(&self.ribs, family, rib => rib.has_groups()) {
+                let complete = self.is_complete(family);
+                for_family!(self, family, rib => rib.wake(&mut self.shared, complete, &mut woken));
+            }
         }
         for peer in woken.drain(..) {
             let conn = self.peer(peer).and_then(|neighbour| neighbour.up.as_ref()).map(|up| up.conn);

@@ -76,6 +76,10 @@ impl<K: ExportKey> FamilyRib<K> {
         self.groups.iter_mut().flatten()
     }
 
+    pub(in crate::speaker) fn has_groups(&self) -> bool {
+        !self.groups.is_empty()
+    }
+
     pub(in crate::speaker) fn group_count(&self) -> usize {
         self.groups.iter().flatten().count()
     }

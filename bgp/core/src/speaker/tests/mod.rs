@@ -293,9 +293,9 @@ impl World {
     fn pull(&mut self, node: usize, conn: ConnId) -> usize {
         let mut chunks = Vec::new();
         let (now, octets) = (self.now, self.pull_octets);
-        self.nodes[node].measured(|node| node.speaker.pull(now, conn, octets, &mut chunks));
+        let more = self.nodes[node].measured(|node| node.speaker.pull(now, conn, octets, &mut chunks));
         let Some(entry) = self.nodes[node].conns.get_mut(&conn) else { return 0 };
-        entry.awake = !chunks.is_empty();
+        entry.awake = more;
         let (to, remote) = (entry.to, entry.remote);
         for bytes in &chunks {
             self.nodes[node].sent.extend_from_slice(bytes);

@@ -227,9 +227,9 @@ impl Link {
         let mut busy = !awake.is_empty();
         for (number, conn) in awake {
             let mut chunks = Vec::new();
-            self.speaker.pull(self.now, conn, self.pull_octets, &mut chunks);
+            let more = self.speaker.pull(self.now, conn, self.pull_octets, &mut chunks);
             let session = self.sessions.get_mut(&number).unwrap();
-            session.awake = !chunks.is_empty();
+            session.awake = more;
             session.hear(&chunks.concat());
         }
         if self.speaker.has_work() {
