@@ -102,6 +102,16 @@ impl Filter {
         }
     }
 
+    /// Whether one look says that the filter can tell nothing of a prefix: its signature is the empty one.
+    #[inline]
+    pub(crate) fn is_outside(&self, nlri: &Nlri) -> bool {
+        match self {
+            Self::Accept | Self::Reject => true,
+            Self::OwnOnly(filter) => filter.is_outside(nlri),
+            Self::Policies { pipeline, .. } => pipeline.is_outside(nlri),
+        }
+    }
+
     /// Runs the filter over a route whose prefix has this signature: no edits where nothing is to change.
     ///
     /// # Errors

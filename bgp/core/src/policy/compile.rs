@@ -12,6 +12,7 @@ use super::definition::{Act, Condition, Flow, Members, PolicyDef, PolicyName, Se
 use super::pattern::{CommunityPattern, ExtCommunityPattern, LargeCommunityPattern, Number};
 use super::program::{Asks, Change, Cond, Program, Stmt, Then};
 use super::sets::{NeighborSet, NumberSet, PrefixSet, SetKind, Sets};
+use super::signature::Ways;
 
 /// Something in a policy that cannot be meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,7 +153,9 @@ pub fn compile(
         stmts.push(stmt);
     }
     if mistakes.is_empty() {
-        Ok(Program { name: policy.clone(), stmts: stmts.into(), default: def.default, asks, steps, depth })
+        let ways = Ways::new(&stmts);
+        let (name, default) = (policy.clone(), def.default);
+        Ok(Program { name, stmts: stmts.into(), ways, default, asks, steps, depth })
     } else {
         Err(mistakes)
     }

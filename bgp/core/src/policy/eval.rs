@@ -167,7 +167,8 @@ fn run<'p>(
     passed: &mut dyn FnMut(&'p Program, usize),
 ) -> Option<(bool, Decider<'p>)> {
     let by = |statement| Decider { program: Some(program), statement };
-    for (at, stmt) in program.stmts.iter().enumerate() {
+    for at in program.ways.of(view.signature) {
+        let Some(stmt) = program.stmts.get(at) else { break };
         if !stmt.when.iter().all(|cond| holds(cond, view, edits)) {
             continue;
         }

@@ -13,13 +13,15 @@ use ipnet::IpNet;
 use super::definition::{Default, Learned, Match, Otherwise, PeerType, PolicyName};
 use super::pattern::{AsPathPattern, Glob};
 use super::sets::{NeighborSet, NumberSet, PrefixSet};
-use super::signature::{PrefixIndex, Signature};
+use super::signature::{PrefixIndex, Signature, Ways};
 
 /// A compiled policy.
 #[derive(Clone, Debug)]
 pub struct Program {
     pub(super) name: PolicyName,
     pub(super) stmts: Box<[Stmt]>,
+    /// Which of them a prefix may match.
+    pub(super) ways: Ways,
     pub(super) default: Default,
     /// What it and those that it calls look at.
     pub(super) asks: Asks,
@@ -175,8 +177,8 @@ impl Stmt {
 impl Program {
     /// One without statements, which decides nothing.
     pub(super) fn empty(name: PolicyName) -> Self {
-        let stmts = Box::new([]);
-        Self { name, stmts, default: Default::Next, asks: Asks::default(), steps: 0, depth: 1 }
+        let (stmts, ways) = (Box::new([]), Ways::default());
+        Self { name, stmts, ways, default: Default::Next, asks: Asks::default(), steps: 0, depth: 1 }
     }
 
     /// The policy's name.
@@ -223,6 +225,12 @@ impl Pipeline {
     #[inline]
     pub(crate) fn signature(&self, nlri: &Nlri) -> Signature {
         if self.asks.prefix { self.index.signature(nlri) } else { Signature::default() }
+    }
+
+    /// Whether one look says that the chain can tell nothing of a prefix: its signature is the empty one.
+    #[inline]
+    pub(crate) fn is_outside(&self, nlri: &Nlri) -> bool {
+        self.index.is_outside(nlri)
     }
 
     /// Whether it has been made of the very same programs.

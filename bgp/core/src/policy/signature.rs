@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bgp_wire::{Nlri, RouteDistinguisher};
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net};
 use smallvec::SmallVec;
 
-use super::program::{Cond, Program, Then};
+use super::program::{Cond, Program, Stmt, Then};
 use super::sets::PrefixSet;
 use crate::rib::trie::{Bits, Trie};
 
@@ -37,10 +37,55 @@ fn address(set: &Arc<PrefixSet>) -> usize {
     Arc::as_ptr(set).addr()
 }
 
+/// Which statements of a policy a prefix may match, by its signature: those that ask for a set that it is not in are
+/// passed over together.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ways {
+    /// The statements that no set of prefixes has to hold for, in order.
+    any: Box<[u32]>,
+    /// The others, by the address of a set that has to, in order.
+    by_set: Box<[(usize, u32)]>,
+}
+
+impl Ways {
+    /// Those through these statements.
+    pub(super) fn new(stmts: &[Stmt]) -> Self {
+        let (mut any, mut by_set) = (Vec::new(), Vec::new());
+        for (stmt, at) in stmts.iter().zip(0..) {
+            let of = |cond: &Cond| if let Cond::Prefix(set) = cond { Some(address(set)) } else { None };
+            let wanted = stmt.when.iter().find_map(of);
+            match wanted {
+                Some(set) => by_set.push((set, at)),
+                None => any.push(at),
+            }
+        }
+        by_set.sort_unstable();
+        Self { any: any.into(), by_set: by_set.into() }
+    }
+
+    /// The statements that a prefix of this signature may match, in order.
+    pub(super) fn of(&self, signature: &Signature) -> impl Iterator<Item = usize> {
+        let mut some: SmallVec<[u32; 8]> = SmallVec::new();
+        for set in &signature.sets {
+            let first = self.by_set.partition_point(|(other, _)| other < set);
+            let own = self.by_set[first..].iter().take_while(|(other, _)| other == set);
+            some.extend(own.map(|(_, at)| *at));
+        }
+        some.sort_unstable();
+        let (mut any, mut some) = (self.any.iter().copied().peekable(), some.into_iter().peekable());
+        std::iter::from_fn(move || {
+            let is_first = |at: &u32| some.peek().is_none_or(|other| at < other);
+            any.next_if(is_first).or_else(|| some.next()).map(|at| at as usize)
+        })
+    }
+}
+
 /// The prefix conditions of a chain.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PrefixIndex {
     v4: Trie<Marks>,
+    /// Which blocks of IPv4 have something in `v4`.
+    blocks: Blocks,
     v6: Trie<Marks>,
     /// Sets too large to be written down once more.
     large: Vec<Arc<PrefixSet>>,
@@ -72,7 +117,18 @@ impl PrefixIndex {
                 trie.insert(prefix, marks);
             });
         }
+        index.blocks = Blocks::new(index.v4.iter().map(|(prefix, _)| prefix));
         index
+    }
+
+    /// Whether a chain can tell nothing of a prefix, where one look says so. Its signature is the empty one then.
+    #[inline]
+    pub(super) fn is_outside(&self, nlri: &Nlri) -> bool {
+        let outside = match nlri.prefix() {
+            Some(IpNet::V4(net)) => !self.blocks.may_hold(net),
+            Some(IpNet::V6(_)) | None => false,
+        };
+        outside && self.large.is_empty() && !self.rd
     }
 
     /// What the chain can tell of a prefix.
@@ -80,11 +136,11 @@ impl PrefixIndex {
     pub(super) fn signature(&self, nlri: &Nlri) -> Signature {
         let mut signature = Signature { sets: SmallVec::new(), rd: nlri.rd().filter(|_| self.rd) };
         let Some(net) = nlri.prefix() else { return signature };
-        let trie = match net {
-            IpNet::V4(_) => &self.v4,
-            IpNet::V6(_) => &self.v6,
+        let (trie, inside) = match net {
+            IpNet::V4(net) => (&self.v4, self.blocks.may_hold(net)),
+            IpNet::V6(_) => (&self.v6, true),
         };
-        if !trie.is_empty() {
+        if inside && !trie.is_empty() {
             let wanted = Bits::from(net);
             for (_, marks) in trie.covering(wanted) {
                 let hold = marks.iter().filter(|(min, max, _)| (*min..=*max).contains(&wanted.len()));
@@ -98,6 +154,36 @@ impl PrefixIndex {
             signature.sets.dedup();
         }
         signature
+    }
+}
+
+/// How many leading bits say which block a prefix is in.
+const BLOCK_BITS: u8 = 16;
+/// Words of 64 bits, one bit for each block.
+const WORDS: usize = 1 << (BLOCK_BITS - 6);
+
+/// Which blocks of IPv4, a /16 each, overlap with some prefix of a set: 8 KiB that spare most prefixes the way through a
+/// trie. Absent where all do.
+#[derive(Clone, Debug, Default)]
+struct Blocks(Option<Box<[u64]>>);
+
+impl Blocks {
+    fn new(prefixes: impl Iterator<Item = Bits>) -> Self {
+        let mut words = vec![0_u64; WORDS].into_boxed_slice();
+        for prefix in prefixes {
+            let first = prefix.first(BLOCK_BITS) as usize;
+            for block in first..first + (1 << BLOCK_BITS.saturating_sub(prefix.len())) {
+                words[block / 64] |= 1 << (block % 64);
+            }
+        }
+        Self(words.iter().any(|word| *word != u64::MAX).then_some(words))
+    }
+
+    /// False for a prefix that is certainly in none of the sets.
+    fn may_hold(&self, net: Ipv4Net) -> bool {
+        let Some(words) = self.0.as_ref().filter(|_| net.prefix_len() >= BLOCK_BITS) else { return true };
+        let block = net.addr().to_bits() >> (32 - BLOCK_BITS);
+        words[block as usize / 64] >> (block % 64) & 1 == 1
     }
 }
 
@@ -151,3 +237,6 @@ impl Found {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -25,6 +25,12 @@ impl Bits {
         self.len
     }
 
+    /// The first `count` as a number, at most 128 of them; those behind the length are 0.
+    #[must_use]
+    pub fn first(self, count: u8) -> u128 {
+        self.bits.checked_shr(128 - u32::from(count.min(128))).unwrap_or(0)
+    }
+
     /// Whether there are none: the prefix of everything.
     #[must_use]
     pub const fn is_empty(self) -> bool {

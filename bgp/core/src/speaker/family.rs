@@ -464,6 +464,8 @@ struct Verdicts {
     moved_from: Option<Asn>,
     /// For all prefixes.
     all: Option<Result<AttrId, PathRejected>>,
+    /// For prefixes of which policy can tell nothing.
+    outside: Option<Result<AttrId, PathRejected>>,
     /// For prefixes of which policy can tell no more than this.
     judged: SmallVec<[(Signature, Result<AttrId, PathRejected>); SIGNATURES]>,
     /// Which of them makes way for the next.
@@ -507,6 +509,7 @@ impl Verdicts {
             only_to_customer,
             moved_from,
             all: None,
+            outside: None,
             judged: SmallVec::new(),
             oldest: 0,
             made: SmallVec::new(),
@@ -566,16 +569,26 @@ impl Verdicts {
         if let Some(verdict) = self.all {
             return verdict;
         }
-        let by_prefix = arrival.import.is_by_prefix();
-        let signature =
-            if by_prefix { arrival.import.signature(&prefix.into()) } else { Signature::default() };
-        if by_prefix && let Some((_, known)) = self.judged.iter().find(|(seen, _)| *seen == signature) {
+        if !arrival.import.is_by_prefix() {
+            let verdict = self.run(prefix, &Signature::default(), arrival, shared);
+            self.all = Some(verdict);
+            return verdict;
+        }
+        let nlri = prefix.into();
+        if arrival.import.is_outside(&nlri) {
+            if let Some(known) = self.outside {
+                return known;
+            }
+            let verdict = self.run(prefix, &Signature::default(), arrival, shared);
+            self.outside = Some(verdict);
+            return verdict;
+        }
+        let signature = arrival.import.signature(&nlri);
+        if let Some((_, known)) = self.judged.iter().find(|(seen, _)| *seen == signature) {
             return *known;
         }
         let verdict = self.run(prefix, &signature, arrival, shared);
-        if !by_prefix {
-            self.all = Some(verdict);
-        } else if self.judged.len() < SIGNATURES {
+        if self.judged.len() < SIGNATURES {
             self.judged.push((signature, verdict));
         } else {
             self.judged[self.oldest] = (signature, verdict);
