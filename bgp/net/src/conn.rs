@@ -41,8 +41,9 @@ pub(crate) const CLOSE_DEADLINE: Duration = Duration::from_secs(2);
 /// does, and refuses a longer one when it has come whole.
 const MAX_MESSAGE: usize = bgp_wire::EXTENDED_MAX_LEN;
 
-/// How many chunks go to the kernel in one call.
+/// How many chunks go to the kernel in one call, usually; where there are many, they are small.
 const SLICES: usize = 16;
+const MANY_SLICES: usize = 512;
 
 /// What reader, writer and runtime share.
 #[derive(Debug, Default)]
@@ -380,11 +381,9 @@ fn write_now(half: &OwnedWriteHalf, chunks: &mut Vec<Bytes>) -> io::Result<()> {
         let Some(rest) = chunks.get_mut(first..).filter(|rest| !rest.is_empty()) else { break Ok(()) };
         match write_some(half, rest) {
             Ok(octets) => first += take(rest, octets),
-            Err(error) => match error.kind() {
-                ErrorKind::WouldBlock => break Ok(()),
-                ErrorKind::Interrupted => {}
-                _ => break Err(error),
-            },
+            Err(error) if error.kind() == ErrorKind::WouldBlock => break Ok(()),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => break Err(error),
         }
     };
     chunks.drain(..first);
@@ -407,12 +406,19 @@ fn take(chunks: &mut [Bytes], mut octets: usize) -> usize {
 }
 
 fn write_some(half: &OwnedWriteHalf, chunks: &[Bytes]) -> io::Result<usize> {
-    let mut slices = [IoSlice::new(&[]); SLICES];
-    let count = chunks.len().min(SLICES);
+    if chunks.len() <= SLICES {
+        write_slices::<SLICES>(half, chunks)
+    } else {
+        write_slices::<MANY_SLICES>(half, chunks)
+    }
+}
+
+fn write_slices<const COUNT: usize>(half: &OwnedWriteHalf, chunks: &[Bytes]) -> io::Result<usize> {
+    let mut slices = [IoSlice::new(&[]); COUNT];
     for (slice, chunk) in slices.iter_mut().zip(chunks) {
         *slice = IoSlice::new(chunk);
     }
-    half.try_write_vectored(&slices[..count])
+    half.try_write_vectored(&slices[..chunks.len().min(COUNT)])
 }
 
 #[cfg(test)]

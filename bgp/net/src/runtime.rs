@@ -49,7 +49,7 @@ const TAKEN_AT_ONCE: usize = 4096;
 /// How many events are looked at in a turn.
 const AT_ONCE: usize = 64;
 
-/// How many read buffers are kept while nothing happens.
+/// How many read buffers are kept when a timer goes off.
 const KEPT_BUFFERS: usize = 1;
 
 /// Runs a speaker until it is shut down or all handles are gone.
@@ -161,7 +161,6 @@ impl Runtime {
                 tokio::task::yield_now().await;
                 continue;
             }
-            self.inlet.pool.trim(KEPT_BUFFERS);
             let deadline = self.deadline();
             if let Some(at) = deadline
                 && sleep.deadline() != at
@@ -305,6 +304,9 @@ impl Runtime {
         self.speaker.handle(now, Input::Tick, &mut self.out);
         self.carry_out();
         self.open_doors();
+        // Now and then, rather than whenever there is nothing to do: new memory is dear, and many neighbours may speak
+        // in turn.
+        self.inlet.pool.trim(KEPT_BUFFERS);
     }
 
     /// Tells the listeners who may connect, if that has changed.

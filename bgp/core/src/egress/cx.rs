@@ -179,6 +179,8 @@ pub(crate) struct Form {
 #[derive(Debug)]
 pub(crate) struct Forms {
     list: Vec<Form>,
+    /// Those that are reflected, by originator: there may be as many as a reflector has clients.
+    reflected: Vec<(RouterId, u32)>,
     /// The verdict on the attribute set that came last: prefixes of one set come together.
     last: Option<(Told, Signature, Option<u32>)>,
 }
@@ -189,6 +191,7 @@ impl Forms {
     fn new() -> Self {
         Self {
             list: PLAIN.map(|learned| Form { learned, reflected: None, edits: None }).to_vec(),
+            reflected: Vec::new(),
             last: None,
         }
     }
@@ -199,16 +202,28 @@ impl Forms {
     }
 
     fn number(&mut self, form: Form) -> u32 {
-        // Policies have few outcomes. Routes of one originator come together.
-        let mut known = self.list.iter();
-        let at = if form.reflected.is_some() {
-            known.rposition(|known| *known == form)
-        } else {
-            known.position(|known| *known == form)
+        let Some(originator) = form.reflected else {
+            // Policies have few outcomes.
+            return match self.list.iter().position(|known| *known == form) {
+                Some(at) => at as u32,
+                None => self.push(form),
+            };
         };
-        if let Some(at) = at {
-            return at as u32;
+        let first = self.reflected.partition_point(|(known, _)| *known < originator);
+        let own = self.reflected[first..].iter().take_while(|(known, _)| *known == originator);
+        let mut count = 0;
+        for (_, at) in own {
+            if self.form(*at) == Some(&form) {
+                return *at;
+            }
+            count += 1;
         }
+        let at = self.push(form);
+        self.reflected.insert(first + count, (originator, at));
+        at
+    }
+
+    fn push(&mut self, form: Form) -> u32 {
         self.list.push(form);
         self.list.len() as u32 - 1
     }
@@ -216,6 +231,7 @@ impl Forms {
     /// Forgets the forms of a batch.
     fn clear(&mut self) {
         self.list.truncate(PLAIN.len());
+        self.reflected.clear();
         self.last = None;
     }
 }
@@ -459,5 +475,25 @@ mod tests {
         forms.clear();
         assert_eq!(forms.form(3), None);
         assert_eq!(forms.number(edited(2)), 3);
+    }
+
+    #[test]
+    fn forms_of_many_originators_are_found_again() {
+        let mut forms = Forms::new();
+        let form = |originator, med: u32| Form {
+            learned: Learned::Internal,
+            reflected: Some(RouterId(originator)),
+            edits: (med > 0).then(|| Edits { med: Some(MedEdit::Set(med)), ..Edits::default() }),
+        };
+        // In no order, and with several forms of each, in turn: a prefix goes with those like it all the same.
+        let all: Vec<Form> = (0..60).map(|n| form(n * 37 % 20, n % 3)).collect();
+        let numbers: Vec<u32> = all.iter().map(|form| forms.number(form.clone())).collect();
+        assert_eq!(numbers, (3..63).collect::<Vec<_>>());
+        for (form, number) in all.iter().zip(numbers).rev() {
+            assert_eq!(forms.number(form.clone()), number);
+            assert_eq!(forms.form(number), Some(form));
+        }
+        forms.clear();
+        assert_eq!(forms.number(all[59].clone()), 3);
     }
 }

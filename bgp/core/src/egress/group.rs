@@ -194,8 +194,8 @@ impl Moved {
 /// What there is for a member.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// UPDATE messages, so many of them.
-    Updates(Bytes, u32),
+    /// UPDATE messages: so many octets, so many messages.
+    Updates(usize, u32),
     /// A ROUTE-REFRESH that marks begin or end of a repetition.
     Marker(Bytes),
     /// It takes longer: there will be more after [`Group::work`].
@@ -531,20 +531,24 @@ impl Group {
 
 /// Bytes.
 impl Group {
-    /// The next bytes for a member. `budget` counts destinations looked at; when it is used up the answer is
-    /// [`Next::Busy`].
+    /// Appends the next chunks for a member to `into`, about `max` octets. `budget` counts destinations looked at; when it
+    /// is used up the answer is [`Next::Busy`].
     pub(crate) fn next<K: ExportKey>(
         &mut self,
         peer: PeerIx,
         loaded: bool,
+        max: usize,
         budget: &mut usize,
+        into: &mut Vec<Bytes>,
         cx: &mut Cx<'_, K>,
     ) -> Next {
         loop {
             let behind = self.is_behind(cx);
             let Some(member) = self.members.get_mut(&peer) else { return Next::Nothing };
             if let Some((bytes, messages)) = member.own.pop_front() {
-                return Next::Updates(bytes, messages);
+                let octets = bytes.len();
+                into.push(bytes);
+                return Next::Updates(octets, messages);
             }
             let At::Ring(position) = &mut member.at else {
                 if *budget == 0 {
@@ -560,11 +564,12 @@ impl Group {
                 member.repeating = false;
                 return Next::Marker(self.marker(RouteRefresh::END));
             }
-            if let Some(chunk) = self.ring.read(at) {
-                *position += 1;
+            if at < self.ring.end() {
+                let read = self.ring.read(at, peer, max, into);
+                *position = read.position;
                 self.pin(cx);
-                if chunk.scope.includes(peer) {
-                    return Next::Updates(chunk.bytes, chunk.messages);
+                if read.messages > 0 {
+                    return Next::Updates(read.octets, read.messages);
                 }
             } else if member.may_refresh() {
                 let marked = member.refresh.take() == Some(Refresh::Marked);
@@ -587,7 +592,10 @@ impl Group {
                 *budget = budget.saturating_sub(self.advance(cx));
             } else if loaded && member.end_of_rib_owed {
                 member.end_of_rib_owed = false;
-                return Next::Updates(self.end_of_rib(), 1);
+                let bytes = self.end_of_rib();
+                let octets = bytes.len();
+                into.push(bytes);
+                return Next::Updates(octets, 1);
             } else {
                 return Next::Nothing;
             }

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 use super::queue::Scope;
+use crate::peer_key::PeerIx;
 
 /// Whole UPDATE messages, encoded.
 #[derive(Clone, Debug)]
@@ -24,6 +25,17 @@ pub(crate) struct Chunk {
     pub(crate) log: u64,
     /// Tells of something that the log does not show: a walk over the whole table, after a change of policy.
     pub(crate) unlogged: bool,
+}
+
+/// What a member has read.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Read {
+    /// Where it stands now.
+    pub(crate) position: u64,
+    /// Octets that are for it, in so many messages.
+    pub(crate) octets: usize,
+    /// Messages.
+    pub(crate) messages: u32,
 }
 
 #[derive(Debug)]
@@ -75,13 +87,25 @@ impl Ring {
         self.slots.push_back(Slot { chunk, unread: members });
     }
 
-    /// Reads the chunk at a member's position; the member then stands one further.
-    pub(crate) fn read(&mut self, position: u64) -> Option<Chunk> {
-        let slot = self.slots.get_mut(usize::try_from(position.checked_sub(self.first)?).ok()?)?;
-        slot.unread -= 1;
-        let chunk = slot.chunk.clone();
+    /// Reads on from a member's position, to the end or until there are about `max` octets. What is meant for that member
+    /// goes into `into`.
+    pub(crate) fn read(&mut self, position: u64, member: PeerIx, max: usize, into: &mut Vec<Bytes>) -> Read {
+        let mut read = Read { position, octets: 0, messages: 0 };
+        let from = position.checked_sub(self.first).and_then(|from| usize::try_from(from).ok());
+        for slot in self.slots.iter_mut().skip(from.unwrap_or(usize::MAX)) {
+            if read.octets >= max {
+                break;
+            }
+            slot.unread -= 1;
+            read.position += 1;
+            if slot.chunk.scope.includes(member) {
+                read.octets += slot.chunk.bytes.len();
+                read.messages += slot.chunk.messages;
+                into.push(slot.chunk.bytes.clone());
+            }
+        }
         self.drop_read();
-        Some(chunk)
+        read
     }
 
     /// A member at `position` goes away.
@@ -131,19 +155,42 @@ mod tests {
         Chunk { bytes: Bytes::from(vec![0; len]), messages: 1, scope: Scope::All, log, unlogged: false }
     }
 
+    /// Reads about so many octets; how many octets the chunks have, and the position behind them.
+    fn read(ring: &mut Ring, position: u64, max: usize) -> (Vec<usize>, u64) {
+        let mut chunks = Vec::new();
+        let read = ring.read(position, PeerIx(7), max, &mut chunks);
+        assert_eq!(read.octets, chunks.iter().map(Bytes::len).sum::<usize>());
+        assert_eq!(read.messages as usize, chunks.len());
+        (chunks.iter().map(Bytes::len).collect(), read.position)
+    }
+
     #[test]
     fn a_chunk_goes_when_everyone_has_read_it() {
         let mut ring = Ring::new();
         ring.push(chunk(10, 1), 2);
         ring.push(chunk(20, 2), 2);
-        assert_eq!(ring.read(0).unwrap().log, 1);
+        assert_eq!(read(&mut ring, 0, 1), (vec![10], 1));
         assert_eq!(ring.first(), 0);
-        assert_eq!(ring.read(0).unwrap().log, 1);
+        assert_eq!(read(&mut ring, 0, 1), (vec![10], 1));
         assert_eq!((ring.first(), ring.log(), ring.octets), (1, Some(2), 20));
         ring.leave(1);
-        assert_eq!(ring.read(1).unwrap().log, 2);
+        assert_eq!(read(&mut ring, 1, 100), (vec![20], 2));
         assert_eq!((ring.first(), ring.end(), ring.log(), ring.octets), (2, 2, None, 0));
-        assert!(ring.read(2).is_none());
+        assert_eq!(read(&mut ring, 2, 100), (vec![], 2));
+    }
+
+    #[test]
+    fn a_member_reads_what_is_for_it_and_about_as_much_as_it_wants() {
+        let mut ring = Ring::new();
+        for (len, scope) in [(1, Scope::All), (2, Scope::Except(PeerIx(7))), (4, Scope::Only(PeerIx(8)))] {
+            ring.push(Chunk { scope, ..chunk(len, 1) }, 2);
+        }
+        ring.push(Chunk { scope: Scope::Except(PeerIx(8)), ..chunk(8, 1) }, 2);
+        ring.push(chunk(16, 1), 2);
+        assert_eq!(read(&mut ring, 0, 9), (vec![1, 8], 4));
+        assert_eq!(read(&mut ring, 4, 9), (vec![16], 5));
+        assert_eq!(read(&mut ring, 0, usize::MAX), (vec![1, 8, 16], 5));
+        assert_eq!((ring.first(), ring.octets), (5, 0));
     }
 
     #[test]

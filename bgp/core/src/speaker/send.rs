@@ -79,12 +79,14 @@ impl Speaker {
             let Some(group) = neighbour.families[family.index()].group else { continue };
             let complete = complete.contains(family);
             while taken < max_bytes {
-                let next = for_family!(self, family, rib => rib.next(peer, group, complete, &mut budget, &mut self.shared));
+                let max = max_bytes - taken;
+                let next = for_family!(self, family, rib => {
+                    rib.next(peer, group, complete, max, &mut budget, into, &mut self.shared)
+                });
                 match next {
-                    Next::Updates(bytes, count) => {
-                        taken += bytes.len();
+                    Next::Updates(octets, count) => {
+                        taken += octets;
                         messages += u64::from(count);
-                        into.push(bytes);
                     }
                     Next::Marker(bytes) => {
                         taken += bytes.len();

@@ -1,6 +1,7 @@
 //! The update groups of a family: who is in which, what they tell, and the work that none of their members waits for.
 
 use bgp_wire::PathId;
+use bytes::Bytes;
 use smallvec::SmallVec;
 
 use super::FamilyRib;
@@ -89,18 +90,21 @@ impl<K: ExportKey> FamilyRib<K> {
         self.groups.iter().flatten().map(Group::waiting_octets).sum()
     }
 
-    /// The next bytes for a member of a group.
+    /// Appends the next chunks for a member of a group to `into`, about `max` octets.
+    #[expect(clippy::too_many_arguments, reason = "all that a group wants to know of a pull")]
     pub(in crate::speaker) fn next(
         &mut self,
         peer: PeerIx,
         group: u32,
         loaded: bool,
+        max: usize,
         budget: &mut usize,
+        into: &mut Vec<Bytes>,
         shared: &mut Shared,
     ) -> Next {
         let (groups, mut cx) = self.split(shared);
         match groups.get_mut(group as usize).and_then(Option::as_mut) {
-            Some(group) => group.next(peer, loaded, budget, &mut cx),
+            Some(group) => group.next(peer, loaded, max, budget, into, &mut cx),
             None => Next::Nothing,
         }
     }
