@@ -12,6 +12,7 @@
 //! * [`layout`]: each message's layout as data; the tests hold it against the catalogue of four VPP releases
 //! * [`types`]: fields that many messages share
 //! * [`retval`]: return values
+//! * [`beforehand`]: what must have been asked before some requests
 //! * [`api`]: the messages, one module per VPP API file
 //!
 //! *Never here:* sockets, clocks, threads, retries (`vpp-client`), or what a message means to a node agent.
@@ -20,6 +21,7 @@
 mod macros;
 
 pub mod api;
+pub mod beforehand;
 pub mod frame;
 pub mod head;
 pub mod layout;

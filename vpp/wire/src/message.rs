@@ -186,6 +186,21 @@ pub enum Refused {
     /// An empty key.
     #[error("a key is needed")]
     NoKey,
+    /// No address where one is needed.
+    #[error("{0} is no address of anybody")]
+    Unspecified(IpAddr),
+    /// Port 0.
+    #[error("{0} is no port")]
+    Port(u16),
+    /// A key of a length that its use does not have, or of zeros only.
+    #[error("a key of {0} octets is none, or none of this kind")]
+    Key(usize),
+    /// A WireGuard peer needs at least one allowed IP, and VPP counts them in 8 bits.
+    #[error("a peer has 1 to 255 allowed IPs, not {0}")]
+    AllowedIps(usize),
+    /// A timer or multiplier of 0.
+    #[error("timers and multiplier must not be 0")]
+    Timers,
     /// The unspecified address as next hop: VPP would take it for none.
     #[error("{0} is no next hop")]
     NextHop(IpAddr),

@@ -11,6 +11,9 @@ use vpp_wire::message::Tailed;
 use vpp_wire::types::{AddressFamily, FibPath, FibSourceId, FibTarget, MAX_PATHS, SwIfIndex, TableId};
 use vpp_wire::{Message, Payload, Refused, api};
 
+#[path = "refused/wireguard.rs"]
+mod wireguard;
+
 const OWN: FibSourceId = FibSourceId::new(26);
 const PATH: FibTarget = FibTarget::Attached(SwIfIndex::new(1));
 

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use ipnet::IpNet;
 use serde_json::{Value, json};
 use vpp_wire::api::memclnt::{SockclntCreate, SockclntCreateReply, SockclntDelete};
+use vpp_wire::api::wireguard::{InterfaceCreate, PeerAdd};
 use vpp_wire::api::{self, feature, fib, gso, interface, ip, ipip, vpe};
 use vpp_wire::frame::{self, Cut};
 use vpp_wire::head::{address, context_at, message_id};
@@ -346,6 +347,10 @@ impl Meaning<'_> {
         self.0[field].as_str().expect("text")
     }
 
+    fn octets<const N: usize>(&self, field: &str) -> [u8; N] {
+        unhex(self.0[field]["hex"].as_str().expect("hex")).try_into().expect("its length")
+    }
+
     fn address(&self, field: &str) -> IpAddr {
         ip(&self.0[field])
     }
@@ -477,6 +482,34 @@ fn build(name: &str, meaning: &Meaning<'_>, recorded: &[u8]) -> Option<Result<Ve
             meaning.interface("sw_if_index"),
             meaning.bool("enable_disable"),
         )),
+        "wireguard_interface_create" => {
+            let interface = Meaning(&meaning.0["interface"]);
+            let key = interface.octets("private_key");
+            let port = interface.number("port") as u16;
+            return Some(InterfaceCreate::new(interface.address("src_ip"), port, &key).map(encoded));
+        }
+        "wireguard_peer_add" => {
+            let peer = Meaning(&meaning.0["peer"]);
+            let allowed: Vec<IpNet> = peer.0["allowed_ips"]
+                .as_array()?
+                .iter()
+                .map(|prefix| {
+                    let len = prefix["len"].as_u64().expect("a length") as u8;
+                    IpNet::new(ip(&prefix["address"]), len).expect("an existing length")
+                })
+                .collect();
+            let built = PeerAdd::new(
+                peer.interface("sw_if_index"),
+                &peer.octets("public_key"),
+                peer.address("endpoint"),
+                peer.number("port") as u16,
+                peer.number("persistent_keepalive") as u16,
+                TableId::new(peer.number("table_id")),
+                &allowed,
+            )
+            .map(encoded);
+            return Some(built);
+        }
         "feature_is_enabled" => {
             let (arc, name) = (meaning.text("arc_name"), meaning.text("feature_name"));
             return Some(
@@ -541,7 +574,7 @@ fn recorded_requests_are_built_again_from_their_meaning() {
             }
         }
     }
-    assert!(same.len() >= 23, "only {same:?}");
+    assert!(same.len() >= 25, "only {same:?}");
     let mixed = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0x20);
     // What the recordings have on purpose, and no constructor makes.
     for (name, refusal) in [

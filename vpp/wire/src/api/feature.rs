@@ -1,5 +1,7 @@
-//! `feature`: packet processing switched on per interface. Only the question is here: `feature_enable_disable`
-//! counts its calls, so it must not be sent before asking.
+//! `feature`: packet processing switched on per interface.
+//!
+//! `feature_enable_disable` counts its calls: what was switched on twice is still on after being switched off once. So it is
+//! only made of VPP's answer to the question whether the feature is on.
 
 use crate::head::RequestHead;
 use crate::message::Refused;
@@ -39,6 +41,20 @@ impl FeatureIsEnabled {
             arc_name: FixedString::new(arc_name)?,
             feature_name: FixedString::new(feature_name)?,
             sw_if_index,
+        })
+    }
+}
+
+impl FeatureEnableDisable {
+    /// Switches what `question` asked about, unless `answer` says that it is so already or that there is no such thing.
+    #[must_use]
+    pub fn change(question: &FeatureIsEnabled, answer: &FeatureIsEnabledReply, on: bool) -> Option<Self> {
+        (answer.retval == Retval::OK && answer.is_enabled.is_true() != on).then(|| Self {
+            head: RequestHead::BLANK,
+            sw_if_index: question.sw_if_index,
+            enable: on.into(),
+            arc_name: question.arc_name,
+            feature_name: question.feature_name,
         })
     }
 }

@@ -280,3 +280,16 @@ impl IpRouteV2Dump {
         }
     }
 }
+
+impl IpTableFlush {
+    /// Removes the API source's routes of a table, and **switches off every interface of it**.
+    ///
+    /// # Errors
+    /// [`Refused::DefaultTable`] for table 0, in which the uplink is.
+    pub fn new(table_id: TableId, is_ip6: bool) -> Result<Self, Refused> {
+        if table_id == TableId::DEFAULT {
+            return Err(Refused::DefaultTable);
+        }
+        Ok(Self { head: RequestHead::BLANK, table: IpTable::of(table_id, is_ip6) })
+    }
+}

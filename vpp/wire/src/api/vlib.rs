@@ -1,7 +1,7 @@
 //! `vlib`: graph nodes, threads, logs, the command line.
 
 use crate::head::RequestHead;
-use crate::message::Refused;
+use crate::message::{Payload, Refused, Request, Tailed};
 use crate::types::FixedString;
 
 include!(concat!(env!("OUT_DIR"), "/vlib.rs"));
@@ -31,4 +31,29 @@ impl AddNodeNext {
             next_name: FixedString::new(next)?,
         })
     }
+}
+
+/// Lets go of the connections that VPP has leaked. Writes a [`CliInband`], the one command line that is sent.
+///
+/// VPP does not notice the end of a client that left without its farewell once it has found some client's socket full: it
+/// spins on the leaked descriptors, and the sixteenth stops it. Another system call that fails ends that: here the opening of
+/// a script that does not exist. VPP's answer is an error, as it should be.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Heal;
+
+impl Heal {
+    const COMMAND: &'static str = "exec /proc/absent-on-purpose";
+}
+
+impl Payload for Heal {
+    type Message = CliInband;
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        let message = CliInband::append(out, Self::COMMAND.len()).expect("no text reaches 4 GiB");
+        message.cmd.fill(Self::COMMAND);
+    }
+}
+
+impl Request for Heal {
+    type Reply = CliInbandReply;
 }
