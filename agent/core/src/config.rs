@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::NodeName;
+use crate::model::{KeyPair, NodeName, PerFamily};
 
 /// Settings of the engine.
 #[derive(Clone, Debug)]
@@ -19,6 +19,8 @@ pub struct Config {
     pub uplink_names: Vec<Arc<str>>,
     /// What the priorities of own routes become on the wire.
     pub priorities: RoutePriorities,
+    /// Our keys for WireGuard, by the IP version of the traffic between nodes. Where there is none it can't be used.
+    pub wireguard_keys: PerFamily<Option<KeyPair>>,
     /// What becomes of pods' traffic where WireGuard is on.
     pub encryption: Encryption,
     /// BGP Identifier, where it shall not be the node's IPv4 address.
@@ -38,6 +40,7 @@ impl Config {
             uplink_names: Vec::new(),
             priorities: RoutePriorities::Classic,
             encryption: Encryption::default(),
+            wireguard_keys: PerFamily::default(),
             router_id: None,
             fallback_router_id: Ipv4Addr::new(192, 0, 0, 1),
         }

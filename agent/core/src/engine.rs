@@ -26,7 +26,7 @@ use crate::effects::{Effects, Origin, StatusPatch};
 use crate::event::{Change, Event, SpeakerEvent, VppEvent};
 use crate::explain::Explained;
 use crate::handler::{BgpHandler, ConnectivityHandler, Handler, HostHandler, PeerHandler, RoutingHandler};
-use crate::model::{Condition, Filter, FilterName, RouteKey, TableId};
+use crate::model::{Condition, Filter, FilterName, PerFamily, PublicKey, RouteKey, TableId};
 use crate::plan::{Audit, SpeakerOp, SpeakerPlan, VppOp, VppPlan, VppReport, VppState};
 
 /// The first sessions wait for VPP, where it can be reached, no longer than this: their first UPDATEs then hold our own
@@ -186,6 +186,7 @@ impl Engine {
 
     /// Appends at most `slots` operations for VPP, in the order in which they must be carried out.
     pub fn next_vpp_ops(&mut self, now: Instant, slots: usize, out: &mut Vec<VppOp>) {
+        self.tell();
         if let Some(vpp) = &mut self.vpp {
             vpp.next_ops(now, slots, out);
         }
@@ -245,6 +246,13 @@ impl Engine {
         self.peer.listen()
     }
 
+    /// The public keys that other nodes have to know to reach this one by WireGuard, by the IP version of the traffic between
+    /// nodes; none where it is off. They belong on this node's object.
+    #[must_use]
+    pub fn published_keys(&self) -> PerFamily<Option<PublicKey>> {
+        self.connectivity.published()
+    }
+
     /// The policies that BGPFilters would be here, among all else that is known: what their rules say of interfaces and of
     /// priorities depends on pools and settings.
     #[must_use]
@@ -298,6 +306,7 @@ impl Engine {
     fn tell(&mut self) {
         let mut fx = std::mem::take(&mut self.fx);
         self.routing.tell(&mut fx);
+        self.connectivity.tell(&mut fx);
         self.apply(&mut fx);
         self.fx = fx;
     }
@@ -367,6 +376,12 @@ impl Engine {
             Event::Connectivity(change) => self.connectivity.on(now, &change, fx),
             Event::Address(change) => self.routing.on(now, &change, fx),
             Event::Fault(change) => self.fault(change, fx),
+            Event::Vpp(VppEvent::WireguardSession { peer, established }) => {
+                let node = self.vpp.as_mut().and_then(|vpp| vpp.wireguard_session(peer, established));
+                if let Some(node) = node {
+                    self.connectivity.session_changed(node, established, fx);
+                }
+            }
             Event::Vpp(event) => self.vpp_event(now, event),
             Event::Speaker(SpeakerEvent::Done(id, result)) => self.speaker.done(id, result),
             Event::Tick => {}
@@ -417,6 +432,8 @@ impl Engine {
             }
             VppEvent::Done(id, result) => vpp.done(now, id, result),
             VppEvent::Interfaces(interfaces) => vpp.interfaces(now, &interfaces),
+            // Heard in `turn`, as it concerns the handler too.
+            VppEvent::WireguardSession { .. } => {}
             VppEvent::Lost => {
                 vpp.lost();
                 self.unreachable = true;

@@ -16,7 +16,7 @@ use crate::model::{
 };
 use crate::plan::{OpId, VppFailure};
 
-pub use dump::{Dump, DumpedTunnel, Interface};
+pub use dump::{Dump, DumpedPeer, DumpedTunnel, Interface};
 
 /// A change of a keyed collection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +72,13 @@ pub enum VppEvent {
     Done(OpId, Result<VppReply, VppFailure>),
     /// Interfaces as VPP has them now, complete. Sent when they change after the dump.
     Interfaces(Vec<Interface>),
+    /// A session with a WireGuard peer, by VPP's number, has come up or gone.
+    WireguardSession {
+        /// The number that VPP gave the peer.
+        peer: u32,
+        /// There is a session.
+        established: bool,
+    },
     /// The connection is gone, and with it the operations in flight; or the first attempt to make one has failed.
     Lost,
     /// VPP has been away longer than the loss grace. A follow-up that the engine makes.

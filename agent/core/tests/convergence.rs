@@ -5,8 +5,12 @@
 
 mod world;
 
-use agent_core::model::{Affinity, AffinityState, Encapsulation, Node, NodeName, Pool};
-use agent_core::plan::VppAction;
+use std::time::Duration;
+
+use agent_core::model::{
+    Affinity, AffinityState, Encapsulation, FelixConfig, Node, NodeName, PerFamily, Pool, PublicKey,
+};
+use agent_core::plan::{VppAction, WireguardAction};
 use proptest::prelude::*;
 use world::{Best, Fate, ME, World};
 
@@ -27,6 +31,10 @@ enum Step {
     Relist,
     Fates(Vec<usize>),
     Wait,
+    /// What FelixConfiguration says of WireGuard.
+    Felix(usize),
+    /// The key of one of the other nodes.
+    Key(usize, Option<usize>),
 }
 
 const PREFIXES: [&str; 9] = [
@@ -74,6 +82,24 @@ fn own(n: usize) -> Option<Node> {
     }
 }
 
+fn felix(n: usize) -> FelixConfig {
+    let on = PerFamily { v4: Some(true), v6: Some(true) };
+    match n {
+        0 => FelixConfig::default(),
+        1 => FelixConfig { wireguard_enabled: on, ..FelixConfig::default() },
+        2 => FelixConfig {
+            wireguard_enabled: on,
+            wireguard_port: PerFamily { v4: Some(1000), v6: None },
+            ..FelixConfig::default()
+        },
+        _ => FelixConfig {
+            wireguard_enabled: on,
+            wireguard_keep_alive: Some(Duration::from_secs(25)),
+            ..FelixConfig::default()
+        },
+    }
+}
+
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => (0..PREFIXES.len(), prop::option::weighted(0.8, 0..8usize)).prop_map(|(p, h)| Step::Route(p, h)),
@@ -88,6 +114,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Relist),
         2 => prop::collection::vec(0..4usize, 1..6).prop_map(Step::Fates),
         1 => Just(Step::Wait),
+        2 => (0..4usize).prop_map(Step::Felix),
+        3 => (0..2usize, prop::option::weighted(0.8, 0..3usize)).prop_map(|(n, key)| Step::Key(n, key)),
     ]
 }
 
@@ -100,6 +128,15 @@ fn apply(world: &mut World, step: &Step) {
             let address = ["192.0.2.2/24", "198.51.100.2/24"][*n];
             let node = Node { ipv4: Some(address.parse().unwrap()), ..Node::default() };
             world.node(&format!("node-{n}"), there.then_some(node));
+        }
+        Step::Felix(n) => world.felix(felix(*n)),
+        Step::Key(n, key) => {
+            let name = format!("node-{n}");
+            if let Some(node) = world.cluster.nodes.get(&NodeName::from(name.as_str())) {
+                let v4 = key.map(|key| PublicKey([1 + key as u8; 32]));
+                let node = Node { wireguard: PerFamily { v4, v6: None }, ..node.clone() };
+                world.node(&name, Some(node));
+            }
         }
         Step::Block(n, state) => {
             let cidr = ["10.1.7.0/26", "10.1.0.0/26", "fd00:1::40/122"][*n];
@@ -138,11 +175,10 @@ fn apply(world: &mut World, step: &Step) {
             }
             world.list();
             world.step(usize::MAX);
-            let deletes = world.log[from..].iter().filter(|action| {
-                matches!(
-                    action,
-                    VppAction::DelRoute { .. } | VppAction::DelIpip { .. } | VppAction::DelVxlan { .. }
-                )
+            let deletes = world.log[from..].iter().filter(|action| match action {
+                VppAction::DelRoute { .. } | VppAction::DelIpip { .. } | VppAction::DelVxlan { .. } => true,
+                VppAction::Wireguard(action) => matches!(action, WireguardAction::DelInterface { .. }),
+                _ => false,
             });
             assert_eq!(deletes.count(), 0, "nothing is deleted before the RIB has converged");
             world.converge();
@@ -204,10 +240,37 @@ const LIFE: [Step; 12] = [
     Step::Pool(1, Some(4)),
 ];
 
+/// The same by WireGuard: peers come, change what they may send and their keys, and go.
+const ENCRYPTED_LIFE: [Step; 14] = [
+    Step::Pool(0, Some(1)),
+    Step::Pool(1, Some(2)),
+    Step::Other(0, true),
+    Step::Other(1, true),
+    Step::Key(1, Some(1)),
+    Step::Felix(1),
+    Step::Route(0, Some(1)),
+    Step::Work(8),
+    Step::Route(1, Some(1)),
+    Step::Route(2, Some(4)),
+    Step::Work(8),
+    Step::Key(1, Some(2)),
+    Step::Work(8),
+    Step::Felix(3),
+];
+
 /// Something goes wrong after each single operation, in every way.
 #[test]
 fn interrupted_after_each_operation() {
-    let calm = World::undisturbed(after(&LIFE).cluster);
+    interrupted(&LIFE);
+}
+
+#[test]
+fn interrupted_after_each_operation_with_wireguard() {
+    interrupted(&ENCRYPTED_LIFE);
+}
+
+fn interrupted(life: &[Step]) {
+    let calm = World::undisturbed(after(life).cluster);
     let mut total = 0;
     for what in [Step::RestartAgent, Step::RestartVpp, Step::LoseAfter(0), Step::Relist] {
         for operations in 0.. {
@@ -218,7 +281,7 @@ fn interrupted_after_each_operation() {
             world.connect();
             world.list();
             world.converge();
-            for step in LIFE.iter().filter(|step| !matches!(step, Step::Work(_))) {
+            for step in life.iter().filter(|step| !matches!(step, Step::Work(_))) {
                 apply(&mut world, step);
                 for _ in 0..3 {
                     if world.log.len() < operations {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use agent_core::event::Event;
 use agent_core::explain::Explained;
-use agent_core::model::{Condition, Filter, FilterName, Severity};
+use agent_core::model::{Condition, Filter, FilterName, PublicKey, Severity};
 use agent_core::plan::{Audit, SpeakerOp, VppOp, VppState};
 use agent_core::{Config, Engine, Forwarding, Status};
 use bgp_core::FamilySet;
@@ -23,8 +23,9 @@ use tokio::sync::{mpsc, oneshot};
 
 use self::blocks::{BlockLog, Line};
 use crate::execute::speaker::SpeakerExecutor;
+use crate::execute::status::{Keys, NodeStatus};
 use crate::execute::vpp::{Connection, VppExecutor};
-use crate::inspect::answer::{Audited, Count, Problem, Unsettled, Vpp};
+use crate::inspect::answer::{Audited, Count, Problem, Unsettled, Vpp, Wireguard, WireguardSession};
 use crate::watch::{self, RibWatcher, SourceChange};
 
 /// A question about the engine's state.
@@ -90,6 +91,8 @@ pub(crate) struct Snapshot {
     pub(crate) connection: Option<Connection>,
     /// What the last audit of VPP found.
     pub(crate) audit: Option<Audit>,
+    /// The WireGuard keys that other nodes have to know.
+    pub(crate) keys: Keys,
 }
 
 impl Snapshot {
@@ -135,6 +138,19 @@ impl Snapshot {
             again: audit.again as u64,
             objects: audit.objects.iter().map(ToString::to_string).collect(),
         });
+        let sessions = self.status.vpp.iter().flat_map(|report| &report.wireguard);
+        let sessions: Vec<_> = sessions
+            .map(|session| WireguardSession {
+                peer: session.peer.to_string(),
+                public_key: session.public.to_string(),
+                established: session.established,
+            })
+            .collect();
+        if self.keys != Keys::default() || !sessions.is_empty() {
+            let text = |key: Option<PublicKey>| key.map(|key| key.to_string());
+            let (public_key, public_key_v6) = (text(self.keys.v4), text(self.keys.v6));
+            answer.wireguard = Some(Wireguard { public_key, public_key_v6, sessions });
+        }
         answer.conditions = self.status.conditions.iter().map(problem).collect();
         answer
     }
@@ -213,6 +229,7 @@ pub(crate) struct EngineTask {
     rib: RibWatcher,
     objects: mpsc::Receiver<Vec<SourceChange>>,
     asks: mpsc::Receiver<Ask>,
+    status: NodeStatus,
     /// Who waits for an audit, and for which.
     audits: Vec<(u64, oneshot::Sender<Snapshot>)>,
     listen: Vec<SocketAddr>,
@@ -232,6 +249,7 @@ impl EngineTask {
         rib: RibWatcher,
         objects: mpsc::Receiver<Vec<SourceChange>>,
         asks: mpsc::Receiver<Ask>,
+        status: NodeStatus,
     ) -> Self {
         let speaker = SpeakerExecutor::new(handle.clone());
         Self {
@@ -243,6 +261,7 @@ impl EngineTask {
             rib,
             objects,
             asks,
+            status,
             audits: Vec::new(),
             listen: Vec::new(),
             logged: BTreeMap::new(),
@@ -293,6 +312,7 @@ impl EngineTask {
             status: self.engine.status(),
             connection: self.vpp.as_ref().map(VppExecutor::connection),
             audit: self.engine.audited().cloned(),
+            keys: self.engine.published_keys(),
         }
     }
 
@@ -366,6 +386,7 @@ impl EngineTask {
             self.handle.listen(listen.clone()).await?;
             self.listen = listen;
         }
+        self.status.publish(self.engine.published_keys());
         let conditions: BTreeMap<String, String> = self
             .engine
             .conditions()

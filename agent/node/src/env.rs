@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use table::{JSON_VARIABLES, ROWS, Row, WITHOUT_EFFECT, parse_listen, value};
 
-use agent_core::config::RoutePriorities;
+use agent_core::config::{Encryption, RoutePriorities};
 
 use crate::log::LogSettings;
 use crate::yaml::{Flaw, Line, Mistake, Tree, Value, documents, nearest};
@@ -42,6 +42,8 @@ pub(crate) struct Settings {
     pub(crate) mode: Mode,
     /// What priorities become on the wire.
     pub(crate) priorities: RoutePriorities,
+    /// What becomes of pods' traffic where WireGuard is on.
+    pub(crate) encryption: Encryption,
     /// BGP Identifier where it shall not be the node's IPv4 address.
     pub(crate) router_id: RouterIdChoice,
     /// Unix socket that the query commands ask.
@@ -68,6 +70,7 @@ impl Settings {
             audit,
             mode,
             priorities,
+            encryption,
             router_id,
             api,
             state,
@@ -84,6 +87,8 @@ impl Settings {
             ("vpp.audit", *audit != new.audit),
             ("bgp.mode", *mode != new.mode),
             ("bgp.route-priority", *priorities != new.priorities),
+            ("wireguard.traffic", encryption.what != new.encryption.what),
+            ("wireguard.or-drop", encryption.or_drop != new.encryption.or_drop),
             ("bgp.router-id", *router_id != new.router_id),
             ("api", *api != new.api),
             ("state", *state != new.state),
@@ -264,6 +269,7 @@ struct Draft {
     audit: Option<Option<Duration>>,
     mode: Mode,
     priorities: RoutePriorities,
+    encryption: Encryption,
     router_id: RouterIdChoice,
     api: Option<PathBuf>,
     state: Option<PathBuf>,
@@ -289,6 +295,7 @@ impl Draft {
             audit: self.audit.unwrap_or(Some(Duration::from_secs(300))),
             mode: self.mode,
             priorities: self.priorities,
+            encryption: self.encryption,
             router_id: self.router_id,
             api: self.api.unwrap_or_else(|| crate::cli::DEFAULT_SOCKET.into()),
             state: self.state.unwrap_or_else(|| "/var/lib/peregrine".into()),

@@ -2,7 +2,7 @@
 //!
 //! One binary, one folder for each concern: `cli` reads the command line, `env` and `speaker_file` the configuration,
 //! `app` starts and stops, `engine` owns the decisions of agent-core, `watch` feeds them, `execute` carries them out,
-//! `inspect` and `health` answer questions, `check` looks at files before anyone runs them, `dry_run` tries their policies on
+//! `keys` keeps this node's own, `inspect` and `health` answer questions, `check` looks at files before anyone runs them, `dry_run` tries their policies on
 //! routes, which `recording` reads.
 
 mod app;
@@ -15,6 +15,7 @@ mod env;
 mod execute;
 mod health;
 mod inspect;
+mod keys;
 mod log;
 mod recording;
 mod speaker_file;

@@ -22,7 +22,7 @@ pub use object::{ObjectKey, Owner, Path, Target, Uplink, VppKey, WayId};
 pub(crate) use paths::SetId;
 pub(crate) use prefix_map::{Lengths, PrefixMap};
 pub use speaker::{BgpKey, BgpObject};
-pub use spec::{MtuRule, Spec};
+pub use spec::{MtuRule, Spec, WireguardPeer};
 pub(crate) use store::{Actual, ObjectEntry, State, Store};
 pub use tunnel::{IpipKey, Tunnel, VxlanKey, WireguardKey};
 pub(crate) use wishes::Wishes;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use bgp_core::Family;
 
-use super::Tunnel;
-use crate::model::{RouteKey, TableId};
+use super::{Tunnel, WireguardKey};
+use crate::model::{PublicKey, RouteKey, TableId};
 
 /// An object of VPP other than a route. `plan/order.rs` has the rank of each and what it needs.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,6 +37,9 @@ pub enum ObjectKey {
     Mtu(Tunnel),
     /// The tunnel is administratively up.
     AdminUp(Tunnel),
+    /// A peer of a WireGuard interface, by what VPP tells it from others by. Value:
+    /// [`Spec::WireguardPeer`](super::Spec::WireguardPeer).
+    WireguardPeer(WireguardKey, PublicKey),
 }
 
 impl ObjectKey {
@@ -56,6 +59,7 @@ impl ObjectKey {
             Self::Cnat(_) => "cnat",
             Self::Mtu(_) => "mtu",
             Self::AdminUp(_) => "admin-up",
+            Self::WireguardPeer(..) => "wireguard-peer",
         }
     }
 
@@ -70,7 +74,12 @@ impl ObjectKey {
             | Self::Cnat(tunnel)
             | Self::Mtu(tunnel)
             | Self::AdminUp(tunnel) => Some(*tunnel),
-            Self::Uplink | Self::FibSource | Self::Table(..) | Self::DecapNext(_) | Self::Tunnel(_) => None,
+            Self::Uplink
+            | Self::FibSource
+            | Self::Table(..)
+            | Self::DecapNext(_)
+            | Self::Tunnel(_)
+            | Self::WireguardPeer(..) => None,
         }
     }
 
@@ -104,6 +113,9 @@ impl fmt::Display for ObjectKey {
             Self::Cnat(tunnel) => write!(f, "cnat of {tunnel}"),
             Self::Mtu(tunnel) => write!(f, "mtu of {tunnel}"),
             Self::AdminUp(tunnel) => write!(f, "admin state of {tunnel}"),
+            Self::WireguardPeer(interface, key) => {
+                write!(f, "wireguard peer {key} of {} port {}", interface.local, interface.port)
+            }
         }
     }
 }
@@ -161,6 +173,8 @@ pub enum Owner {
     Way(WayId),
     /// A destination learnt by BGP.
     Destination,
+    /// All destinations behind a node, as a peer of WireGuard.
+    Wireguard,
 }
 
 /// Number of a way: a set of next hops under one rule of encapsulation.

@@ -42,6 +42,8 @@ impl Claims {
             Owner::Session => (1, None, **owner),
             Owner::Way(_) => (2, Some(Reverse(sets.paths(**id))), **owner),
             Owner::Destination => (3, None, **owner),
+            // It wants peers, and no routes.
+            Owner::Wireguard => (4, None, **owner),
         };
         let first = claims.iter().min_by_key(order).map(|(owner, _)| *owner)?;
         let next = claims.remove(&first).map(|id| (first, id));

@@ -1,9 +1,14 @@
 //! Values of objects: what an object shall be, or is, beside its key. Two of them are compared to see whether VPP has what
 //! is wanted, so a value must be one that VPP can be read back to, or one that VPP never shows.
 
-use crate::desired::ObjectKey;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use ipnet::IpNet;
+
+use crate::desired::{ObjectKey, Tunnel, WireguardKey};
 use crate::event::SwIfIndex;
-use crate::model::TableId;
+use crate::model::{KeyPair, TableId};
 
 /// The value of an object. Cheap to clone; secrets stand in types that cannot print.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +22,30 @@ pub enum Spec {
     Mtu(u32),
     /// Of [`ObjectKey::Vrf`]: the table of the packets that come out of the tunnel.
     Table(TableId),
+    /// Of a WireGuard interface: its keys. They are part of what the interface is, so they are only ever told.
+    WireguardKeys(KeyPair),
+    /// Of [`ObjectKey::WireguardPeer`].
+    WireguardPeer(Arc<WireguardPeer>),
+}
+
+/// A peer of a WireGuard interface, besides its public key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WireguardPeer {
+    /// The interface.
+    pub interface: WireguardKey,
+    /// The peer's address.
+    pub endpoint: IpAddr,
+    /// The peer's UDP port.
+    pub port: u16,
+    /// Seconds between words that say nothing; 0: never.
+    pub keepalive: u16,
+    /// Whose packets may come from it, ordered, at most [`WireguardPeer::MAX_ALLOWED`].
+    pub allowed: Vec<IpNet>,
+}
+
+impl WireguardPeer {
+    /// As many prefixes as VPP takes: their number is one octet.
+    pub const MAX_ALLOWED: usize = 255;
 }
 
 /// How large packets in a tunnel may be.
@@ -30,9 +59,12 @@ pub enum MtuRule {
 
 impl Spec {
     /// Another object that VPP uses as long as it has this value: it must not go before.
-    pub(crate) const fn refers(&self) -> Option<ObjectKey> {
+    pub(crate) fn refers(&self) -> Option<ObjectKey> {
         match self {
-            Self::Lender(_) | Self::MtuRule(_) | Self::Mtu(_) | Self::Table(_) => None,
+            Self::WireguardPeer(peer) => Some(ObjectKey::Tunnel(Tunnel::Wireguard(peer.interface))),
+            Self::Lender(_) | Self::MtuRule(_) | Self::Mtu(_) | Self::Table(_) | Self::WireguardKeys(_) => {
+                None
+            }
         }
     }
 }

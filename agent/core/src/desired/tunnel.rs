@@ -4,7 +4,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use crate::model::{TableId, Vni};
+use crate::model::{KeyId, TableId, Vni};
 
 /// An interface of ours that leads to other nodes.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,6 +48,8 @@ pub struct WireguardKey {
     pub local: IpAddr,
     /// UDP port that it listens on.
     pub port: u16,
+    /// Our key: with another one it is another interface, so that routes have somewhere to go before the old one goes.
+    pub key: KeyId,
 }
 
 impl Tunnel {
@@ -124,6 +126,6 @@ impl fmt::Display for VxlanKey {
 
 impl fmt::Display for WireguardKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} port {}", self.local, self.port)
+        write!(f, "{} port {} key {}", self.local, self.port, self.key)
     }
 }

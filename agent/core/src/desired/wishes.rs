@@ -65,7 +65,11 @@ mod tests {
 
     #[test]
     fn only_what_changed_is_edited() {
-        let tunnel = Tunnel::Wireguard(WireguardKey { local: "192.0.2.1".parse().unwrap(), port: 1 });
+        let tunnel = Tunnel::Wireguard(WireguardKey {
+            local: "192.0.2.1".parse().unwrap(),
+            port: 1,
+            key: crate::model::KeyId::default(),
+        });
         let (up, mtu) = (ObjectKey::AdminUp(tunnel), ObjectKey::Mtu(tunnel));
         let (small, large) = (Spec::MtuRule(MtuRule::Fixed(1400)), Spec::MtuRule(MtuRule::Fixed(9000)));
         let mut wishes = Wishes::default();

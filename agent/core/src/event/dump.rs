@@ -1,10 +1,14 @@
 //! What VPP is found to hold, as far as this agent cares: the answer to
 //! [`VppAction::Dump`](crate::plan::VppAction::Dump).
 
+mod wireguard;
+
 use std::sync::Arc;
 
 use bgp_core::Family;
 use ipnet::IpNet;
+
+pub use wireguard::DumpedPeer;
 
 use super::{FibPath, FibSourceId, SwIfIndex};
 use crate::desired::Tunnel;
@@ -23,6 +27,8 @@ pub struct Dump {
     pub tunnels: Vec<DumpedTunnel>,
     /// In which table packets from a tunnel are looked up, where it is not the main one.
     pub vrfs: Vec<(SwIfIndex, Family, TableId)>,
+    /// All peers of WireGuard interfaces.
+    pub wireguard: Vec<DumpedPeer>,
     /// All routes of our FIB source, of all tables; empty where we have no source.
     pub routes: Vec<(RouteKey, Vec<FibPath>)>,
 }

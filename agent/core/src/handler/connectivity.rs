@@ -11,6 +11,8 @@
 //! Nothing is wanted before the first complete lists of nodes, pools and settings are in: a restart would otherwise take routes
 //! out of the tunnels they are in, and put them back.
 
+mod wireguard;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -18,9 +20,10 @@ use std::sync::Arc;
 use bgp_core::time::Instant;
 use ipnet::IpNet;
 
+use self::wireguard::Peers;
 use super::Handler;
 use crate::config::Config;
-use crate::desired::{Lengths, Owner, Path, PrefixMap, VppKey, WayId, Wishes};
+use crate::desired::{Lengths, Owner, Path, PrefixMap, Target, VppKey, WayId, Wishes};
 use crate::effects::{Effects, Origin, VppEdit};
 use crate::event::Change;
 use crate::explain::{Carried, CarriedHop};
@@ -40,6 +43,8 @@ struct Way {
     wishes: Wishes,
     /// The paths of a destination; none where no provider serves it.
     paths: Option<Arc<[Path]>>,
+    /// Its destinations, where their paths lead to peers of WireGuard, which have to know them.
+    members: Option<BTreeSet<IpNet>>,
 }
 
 /// See the module's text.
@@ -66,13 +71,16 @@ pub(crate) struct ConnectivityHandler {
     by_hops: BTreeMap<(Carriage, Arc<[Hop]>), WayId>,
     /// The ways through each next hop.
     by_hop: BTreeMap<IpAddr, BTreeSet<WayId>>,
+    peers: Peers,
 }
 
 impl ConnectivityHandler {
     pub(crate) fn new(config: &Config) -> Self {
+        let mut facts = Facts::new(config.node.clone(), config.encryption);
+        facts.keys = config.wireguard_keys.clone();
         Self {
             me: config.node.clone(),
-            facts: Facts::new(config.node.clone(), config.encryption),
+            facts,
             pools: BTreeMap::new(),
             carriages: PrefixMap::default(),
             lengths: Lengths::default(),
@@ -89,6 +97,7 @@ impl ConnectivityHandler {
             free: Vec::new(),
             by_hops: BTreeMap::new(),
             by_hop: BTreeMap::new(),
+            peers: Peers::default(),
         }
     }
 
@@ -115,10 +124,10 @@ impl ConnectivityHandler {
         if before == Some(way) {
             return;
         }
-        self.enter(way);
+        self.enter(way, key.prefix);
         self.want(key, way, fx);
         if let Some(before) = before {
-            self.leave(before, fx);
+            self.leave(before, &key.prefix, fx);
         }
     }
 
@@ -128,7 +137,7 @@ impl ConnectivityHandler {
         if self.open {
             fx.vpp.push(VppEdit::ReleaseRoute(Owner::Destination, key));
         }
-        self.leave(way, fx);
+        self.leave(way, &key.prefix, fx);
     }
 
     /// The destination's route shall have the paths of its way.
@@ -149,7 +158,14 @@ impl ConnectivityHandler {
         if let Some(id) = self.by_hops.get(&key) {
             return *id;
         }
-        let way = Way { carriage, hops: Arc::clone(hops), users: 0, wishes: Wishes::default(), paths: None };
+        let way = Way {
+            carriage,
+            hops: Arc::clone(hops),
+            users: 0,
+            wishes: Wishes::default(),
+            paths: None,
+            members: None,
+        };
         let at = self.free.pop().unwrap_or(self.ways.len() as u32);
         match self.ways.get_mut(at as usize) {
             Some(slot) => *slot = Some(way),
@@ -167,16 +183,22 @@ impl ConnectivityHandler {
         self.ways.get(id.0 as usize)?.as_ref()
     }
 
-    fn enter(&mut self, id: WayId) {
+    fn enter(&mut self, id: WayId, prefix: IpNet) {
         if let Some(Some(way)) = self.ways.get_mut(id.0 as usize) {
             way.users += 1;
+            if way.members.as_mut().is_some_and(|members| members.insert(prefix)) {
+                self.peers.look_at(&way.hops);
+            }
         }
     }
 
-    fn leave(&mut self, id: WayId, fx: &mut Effects) {
+    fn leave(&mut self, id: WayId, prefix: &IpNet, fx: &mut Effects) {
         let Some(slot) = self.ways.get_mut(id.0 as usize) else { return };
         let Some(way) = slot else { return };
         way.users -= 1;
+        if way.users == 0 || way.members.as_mut().is_some_and(|members| members.remove(prefix)) {
+            self.peers.look_at(&way.hops);
+        }
         if way.users > 0 {
             return;
         }
@@ -215,6 +237,12 @@ impl ConnectivityHandler {
         let (served, serves) = (way.paths.is_some(), paths.is_some());
         let changed = way.paths != paths;
         way.paths = paths;
+        let encrypted = way.paths.iter().flat_map(|paths| paths.iter()).any(wireguard::is_encrypted);
+        if encrypted != way.members.is_some() {
+            // Who asked fills it.
+            way.members = encrypted.then(BTreeSet::new);
+        }
+        self.peers.look_at(&way.hops);
         if !serves || !served {
             let conditions = problem.map(|problem| condition(&self.me, problem)).into_iter().collect();
             fx.conditions(Origin::Connectivity, subject(way), conditions);
@@ -228,6 +256,7 @@ impl ConnectivityHandler {
             self.open_if_known(fx);
             return;
         }
+        self.peers.look_at_all(&changed.addresses);
         // A node of ours that vanished has no address, so nothing can be carried; what is in VPP stays wanted until the
         // node says otherwise, as its object may be on its way back.
         if self.facts.own().is_none() {
@@ -253,11 +282,25 @@ impl ConnectivityHandler {
         if changed.is_empty() {
             return;
         }
+        let mut members = Vec::new();
         for (table, destinations) in &self.destinations {
             for (prefix, way) in destinations.iter() {
                 if changed.contains(way) {
                     self.want(RouteKey { table: *table, prefix }, *way, fx);
+                    members.push((*way, prefix));
                 }
+            }
+        }
+        self.fill(members);
+    }
+
+    /// Destinations of ways that may have begun to keep them.
+    fn fill(&mut self, members: Vec<(WayId, IpNet)>) {
+        for (way, prefix) in members {
+            if let Some(Some(way)) = self.ways.get_mut(way.0 as usize)
+                && let Some(members) = &mut way.members
+            {
+                members.insert(prefix);
             }
         }
     }
@@ -272,11 +315,14 @@ impl ConnectivityHandler {
         for id in ids {
             self.ask(id, fx);
         }
+        let mut members = Vec::new();
         for key in self.keys() {
             if let Some(way) = self.destinations.get(&key.table).and_then(|table| table.get(&key.prefix)) {
                 self.want(key, *way, fx);
+                members.push((*way, key.prefix));
             }
         }
+        self.fill(members);
     }
 
     fn keys(&self) -> Vec<RouteKey> {
@@ -299,7 +345,7 @@ impl ConnectivityHandler {
             if !self.open || self.facts.own().is_none() {
                 return none("this node's object and the pools are not known yet");
             }
-            let Choice { kind, why } = match select(way.carriage, hop.address, &self.facts) {
+            let Choice { kind, why, unencrypted: _ } = match select(way.carriage, hop.address, &self.facts) {
                 Ok(choice) => choice,
                 Err(reason) => return none(reason),
             };
@@ -331,6 +377,15 @@ impl ConnectivityHandler {
                 }
             }
         }
+    }
+
+    /// Says what makes no sense about the pools.
+    fn judge_pools(&self, fx: &mut Effects) {
+        let of_pool = |(name, pool)| {
+            let in_clear = wireguard::left_out(name, pool, &self.facts);
+            pool_conditions(name, pool).into_iter().chain(in_clear)
+        };
+        fx.conditions(Origin::Connectivity, "pools", self.pools.iter().flat_map(of_pool).collect());
     }
 
     /// Rebuilds the carriage of each pool's prefix; where two pools have the same, the first name counts.
@@ -381,6 +436,10 @@ fn desired(carriage: Carriage, hops: &[Hop], facts: &Facts) -> Result<DesiredSet
         };
         provider.desired(*hop, carriage, facts, &mut set)?;
     }
+    // What one next hop must not have, another one may.
+    if set.paths.iter().any(|path| path.to != Target::Drop) {
+        set.paths.retain(|path| path.to != Target::Drop);
+    }
     Ok(set)
 }
 
@@ -396,6 +455,7 @@ fn condition(me: &NodeName, problem: Unserved) -> Condition {
                 format!("set the annotation to this node's {family} address and subnet length"),
             )
         }
+        Unserved::NoLocalKey(hop) => wireguard::keyless(me, hop.is_ipv4()),
     }
 }
 
@@ -470,8 +530,7 @@ impl Handler<Change<PoolName, Pool>> for ConnectivityHandler {
                 self.pools.remove(name);
             }
         }
-        let conditions = self.pools.iter().flat_map(|(name, pool)| pool_conditions(name, pool)).collect();
-        fx.conditions(Origin::Connectivity, "pools", conditions);
+        self.judge_pools(fx);
         self.pools_changed(fx);
         self.open_if_known(fx);
     }
@@ -517,6 +576,10 @@ impl Handler<Change<FelixConfigName, FelixConfig>> for ConnectivityHandler {
         let of = |name: &FelixConfigName| self.felix_configs.get(name).cloned().unwrap_or_default();
         let felix = of(&FelixConfigName::Node(self.me.clone())).or(&of(&FelixConfigName::Default));
         let changed = std::mem::replace(&mut self.facts.felix, felix) != self.facts.felix;
+        if changed {
+            self.judge_pools(fx);
+            self.judge_keys(fx);
+        }
         if changed && self.open {
             self.ask_again(self.by_hops.values().copied().collect(), fx);
         }

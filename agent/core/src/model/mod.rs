@@ -33,4 +33,4 @@ pub use node::Node;
 pub(crate) use node::family_of;
 pub use peer::{NextHopChoice, PeerEndpoint, PeerPort, PeerSpec, SourceAddress};
 pub use pool::{Encapsulation, Pool};
-pub use wireguard::{KeyPair, PublicKey};
+pub use wireguard::{KeyId, KeyPair, PublicKey};

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use bgp_core::secret::Secret;
+use bgp_core::secret::{Secret, wipe};
 
 /// A public key.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,6 +19,34 @@ impl PublicKey {
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         decode(text).filter(|key| *key != [0; Self::LEN]).map(Self)
+    }
+}
+
+impl PublicKey {
+    /// What tells it from any other key in a name.
+    #[must_use]
+    pub fn id(&self) -> KeyId {
+        let mut id = KeyId::default();
+        for (place, octet) in id.0.iter_mut().zip(self.0) {
+            *place = octet;
+        }
+        id
+    }
+}
+
+/// The first octets of a public key, as many as twelve characters of its text say. Enough to tell keys of one's own apart.
+#[derive(Copy, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyId([u8; 9]);
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        encode(&self.0, f)
+    }
+}
+
+impl fmt::Debug for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        encode(&self.0, f)
     }
 }
 
@@ -56,6 +84,22 @@ impl KeyPair {
         self.public
     }
 
+    /// Reads a private key as the `wg` tools write it; `None` where it isn't exactly 32 octets.
+    #[must_use]
+    pub fn parse_private(text: &str) -> Option<Secret> {
+        let mut octets = decode(text)?;
+        let private = Secret::new(octets.to_vec());
+        wipe(&mut octets);
+        private.ok()
+    }
+
+    /// The private key as the `wg` tools write it, for the one who keeps it.
+    #[must_use]
+    pub fn private_text(&self) -> Secret {
+        let text = text_of(self.private.expose()).into_bytes();
+        Secret::new(text).expect("as short as a key is")
+    }
+
     /// The private key, for the one who gives it to VPP.
     #[must_use]
     pub const fn private(&self) -> &Secret {
@@ -67,7 +111,11 @@ const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 /// Characters of a key: 43 and one that fills up.
 const TEXT_LEN: usize = 44;
 
-fn encode(key: &[u8; PublicKey::LEN], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn encode(key: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.write_str(&text_of(key))
+}
+
+fn text_of(key: &[u8]) -> String {
     let mut text = String::with_capacity(TEXT_LEN);
     for group in key.chunks(3) {
         let at = |place: usize| u32::from(group.get(place).copied().unwrap_or(0));
@@ -77,7 +125,7 @@ fn encode(key: &[u8; PublicKey::LEN], f: &mut fmt::Formatter<'_>) -> fmt::Result
             text.push(if place > group.len() { '=' } else { char::from(ALPHABET[six]) });
         }
     }
-    f.write_str(&text)
+    text
 }
 
 fn decode(text: &str) -> Option<[u8; PublicKey::LEN]> {
@@ -114,6 +162,7 @@ mod tests {
         let alice = "hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=";
         let key = PublicKey::parse(alice).unwrap();
         assert_eq!((key.0[0], key.0[31], key.to_string().as_str()), (0x85, 0x6a, alice));
+        assert_eq!(key.id().to_string(), alice[..12]);
     }
 
     #[test]
@@ -141,5 +190,8 @@ mod tests {
         assert!(pair(31).is_none() && pair(33).is_none());
         let shown = format!("{:?}", pair(32).unwrap());
         assert!(!shown.contains("xx") && !shown.contains("120"), "{shown}");
+        let text = pair(32).unwrap().private_text();
+        let read = KeyPair::parse_private(std::str::from_utf8(text.expose()).unwrap()).unwrap();
+        assert_eq!(read.expose(), [b'x'; 32]);
     }
 }

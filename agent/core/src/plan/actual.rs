@@ -7,6 +7,8 @@
 //! Routes are put into a tunnel only when it has its tag. So a route of ours into an interface that is gone, or into a
 //! tunnel without a tag, was put there when the index meant another interface: it is dead.
 
+mod wireguard;
+
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -52,6 +54,7 @@ pub(super) fn merge(store: &mut Store, dump: &Dump) {
     }
     let interfaces: BTreeMap<SwIfIndex, &Interface> = dump.interfaces.iter().map(|i| (i.index, i)).collect();
     let tunnels = merge_tunnels(store, dump, &interfaces);
+    wireguard::merge(store, dump, &tunnels);
     for (key, paths) in &dump.routes {
         let id = if paths.iter().any(|path| is_dead(&interfaces, &tunnels, path)) {
             SetId::DEAD
@@ -95,6 +98,10 @@ fn merge_tunnels(
             continue;
         }
         let entry = store.objects.entry(key).or_default();
+        // VPP makes a second WireGuard interface just like the first if it is asked to: the one with our tag counts.
+        if matches!(entry.actual, Actual::Interface(_)) && !interface.tag.starts_with(TUNNEL_TAG) {
+            continue;
+        }
         entry.actual = Actual::Interface(tunnel.index);
         entry.adopted = !wanted && entry.lingers.is_none();
         let mut setting = |key: ObjectKey, spec: Option<Spec>| {

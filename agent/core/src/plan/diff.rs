@@ -130,6 +130,9 @@ fn unwanted_step(store: &Store, key: ObjectKey, entry: &ObjectEntry, now: Instan
             if stays && there { Step::Settled } else { Step::Forget }
         }
         End::Deleted if !there => Step::Forget,
+        End::Deleted if steps::is_superseded(store, &key, entry) => {
+            steps::delete(store, &key, entry).map_or(Step::Forget, gone)
+        }
         End::Deleted if entry.adopted && !may_delete => Step::Hold,
         End::Deleted if store.in_use(&key) => Step::WaitForUsers,
         End::Deleted => match entry.lingers {

@@ -16,12 +16,15 @@ mod operation;
 mod order;
 mod report;
 mod run;
+mod sessions;
 mod speaker;
 mod steps;
 
 pub use audit::Audit;
-pub use operation::{OpId, Retval, SpeakerOp, TUNNEL_TAG, VppAction, VppFailure, VppOp, tag};
+pub use operation::{
+    OpId, Retval, SpeakerOp, TUNNEL_TAG, VppAction, VppFailure, VppOp, WireguardAction, tag,
+};
 pub(crate) use order::family;
-pub use report::{BlockedObject, KindCounts, VppReport, VppState};
+pub use report::{BlockedObject, KindCounts, VppReport, VppState, WireguardSession};
 pub(crate) use run::VppPlan;
 pub(crate) use speaker::SpeakerPlan;

@@ -1,5 +1,7 @@
 //! What executors are asked to do, and how it can fail.
 
+mod wireguard;
+
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,6 +13,8 @@ use ipnet::IpNet;
 use crate::desired::{Tunnel, VxlanKey};
 use crate::event::{FibPath, FibSourceId, SwIfIndex};
 use crate::model::TableId;
+
+pub use wireguard::WireguardAction;
 
 /// What the tags of our tunnels begin with; the kind and an address follow.
 pub const TUNNEL_TAG: &str = "peregrine ";
@@ -90,6 +94,8 @@ pub enum VppAction {
         /// Where packets go when they come out of it.
         decap_next: u32,
     },
+    /// Something about WireGuard.
+    Wireguard(WireguardAction),
     /// Put a tag on an interface.
     SetTag {
         /// The interface.

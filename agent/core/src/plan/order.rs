@@ -122,6 +122,14 @@ impl Rules {
                 Self::SETTING
             }
             ObjectKey::Mtu(_) => Self { optional: true, ..Self::SETTING },
+            ObjectKey::WireguardPeer(..) => Self {
+                comes: Rank::Setting,
+                goes: Rank::SettingRemoval,
+                linger: Self::INTERFACE.linger,
+                end: End::Deleted,
+                changing: Changing::Anew,
+                ..Self::BASE
+            },
             ObjectKey::Gso(_) | ObjectKey::Cnat(_) => Self { shown: false, optional: true, ..Self::SETTING },
         }
     }
@@ -165,8 +173,15 @@ pub(super) fn needs_of_object(key: &ObjectKey, spec: Option<&Spec>, mut each: im
             let _ = each(present(tunnel))
                 && spec.is_none_or(|spec| match spec {
                     Spec::Table(table) => each(Need::Present(ObjectKey::Table(*table, *family))),
-                    Spec::Lender(_) | Spec::MtuRule(_) | Spec::Mtu(_) => true,
+                    Spec::Lender(_)
+                    | Spec::MtuRule(_)
+                    | Spec::Mtu(_)
+                    | Spec::WireguardKeys(_)
+                    | Spec::WireguardPeer(_) => true,
                 });
+        }
+        ObjectKey::WireguardPeer(interface, _) => {
+            each(present(&Tunnel::Wireguard(*interface)));
         }
         ObjectKey::Mtu(tunnel) => {
             let _ = each(present(tunnel)) && each(Need::Present(ObjectKey::Uplink));

@@ -1,15 +1,16 @@
 //! How VPP stands, for people: counts by kind, and what is blocked by what.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use super::diff::settled;
 use super::operation::VppFailure;
 use super::order::Rules;
 use super::run::{Link, VppPlan};
-use crate::desired::{Actual, ObjectKey, SetId, State, VppKey};
+use crate::desired::{Actual, ObjectEntry, ObjectKey, SetId, Spec, State, VppKey};
 use crate::event::Generation;
 use crate::explain::{ExplainedObject, ObjectStanding, in_words};
-use crate::model::RouteKey;
+use crate::model::{PublicKey, RouteKey};
 
 /// At most so many blocked objects are listed; the counts are complete.
 const LISTED: usize = 100;
@@ -31,6 +32,8 @@ pub struct VppReport {
     pub kinds: Vec<(&'static str, KindCounts)>,
     /// What is blocked, with reasons; the first hundred.
     pub blocked: Vec<BlockedObject>,
+    /// How the sessions with WireGuard peers stand.
+    pub wireguard: Vec<WireguardSession>,
     /// So many of the blocked objects are improvements that this VPP has no message for: it is as good as it can be.
     pub lacking: usize,
 }
@@ -42,6 +45,17 @@ impl VppReport {
         let all: usize = self.kinds.iter().map(|(_, counts)| counts.pending + counts.blocked).sum();
         all.saturating_sub(self.lacking)
     }
+}
+
+/// A session with a WireGuard peer that VPP has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WireguardSession {
+    /// The peer's address.
+    pub peer: IpAddr,
+    /// Its public key.
+    pub public: PublicKey,
+    /// There is a session. Without one VPP makes one when there is something to send.
+    pub established: bool,
 }
 
 /// What is known of the connection.
@@ -133,8 +147,21 @@ impl VppPlan {
             in_flight: self.in_flight(),
             kinds: kinds.into_iter().collect(),
             blocked,
+            wireguard: self.wireguard_sessions(),
             lacking,
         }
+    }
+
+    fn wireguard_sessions(&self) -> Vec<WireguardSession> {
+        let session = |(key, entry): (&ObjectKey, &ObjectEntry)| {
+            let ObjectKey::WireguardPeer(_, public) = key else { return None };
+            let (Actual::Index(index), Some(Spec::WireguardPeer(peer))) = (entry.actual, entry.held()) else {
+                return None;
+            };
+            let established = self.sessions.is_up(index);
+            Some(WireguardSession { peer: peer.endpoint, public: *public, established })
+        };
+        self.store.objects.iter().filter_map(session).collect()
     }
 
     /// Whether an object is an improvement that this VPP has no message for.

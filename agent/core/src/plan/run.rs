@@ -5,6 +5,7 @@
 //! meanwhile is looked at when that ends. What is needed and absent is waited for by key, never polled.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::IpAddr;
 use std::time::Duration;
 
 use bgp_core::time::Instant;
@@ -15,7 +16,9 @@ use super::backoff::pause;
 use super::diff::{Step, object_step, route_step};
 use super::operation::{OpId, TUNNEL_TAG, VppAction, VppFailure, VppOp};
 use super::order::Rank;
-use crate::desired::{Actual, ObjectKey, SetId, State, Store, Tunnel, VppKey};
+use super::sessions::Sessions;
+use super::steps;
+use crate::desired::{Actual, ObjectKey, SetId, Spec, State, Store, Tunnel, VppKey};
 use crate::effects::VppEdit;
 use crate::event::{Dump, Generation, Interface, VppReply};
 use crate::model::RouteKey;
@@ -51,6 +54,8 @@ pub(crate) struct VppPlan {
     /// Interfaces that were seen while a dump was out: they are newer than those of the dump.
     newer: Option<Vec<Interface>>,
     pub(super) audits: Audits,
+    /// Sessions with WireGuard peers.
+    pub(super) sessions: Sessions,
     /// Touched keys being looked at; empty in between.
     batch: Vec<VppKey>,
 }
@@ -88,6 +93,7 @@ impl VppPlan {
             interfaces: Vec::new(),
             newer: None,
             audits: Audits::new(audit),
+            sessions: Sessions::default(),
             batch: Vec::new(),
         }
     }
@@ -127,7 +133,21 @@ impl VppPlan {
         actual::forget(&mut self.store);
     }
 
+    /// A session with a WireGuard peer has come up or gone. Whose, where that is known.
+    pub(crate) fn wireguard_session(&mut self, peer: u32, established: bool) -> Option<IpAddr> {
+        self.sessions.heard(peer, established);
+        let found = self.store.objects.iter().find(|(key, entry)| {
+            // One that we remove goes down because of that.
+            matches!(key, ObjectKey::WireguardPeer(..))
+                && entry.actual == Actual::Index(peer)
+                && entry.present()
+        });
+        let Some(Spec::WireguardPeer(peer)) = found?.1.held() else { return None };
+        Some(peer.endpoint)
+    }
+
     fn clear_work(&mut self) {
+        self.sessions = Sessions::default();
         self.ready.iter_mut().for_each(VecDeque::clear);
         self.in_flight.clear();
         self.retries.clear();
@@ -244,6 +264,7 @@ impl VppPlan {
         if self.audits.under_way() {
             before.keep_unseen(&mut self.store);
         }
+        self.sessions.read(dump);
         self.interfaces = newer.unwrap_or_else(|| dump.interfaces.clone());
         actual::find_uplink(&mut self.store, &self.interfaces);
         self.audits.read(now, &before, &self.store);
@@ -298,6 +319,9 @@ impl VppPlan {
                 return;
             }
         };
+        if let ObjectKey::WireguardPeer(..) = object {
+            self.sessions.peer_changed(entry.actual, actual);
+        }
         let changed = std::mem::replace(&mut entry.actual, actual) != actual;
         entry.attempts = 0;
         entry.lingers = None;
@@ -313,10 +337,16 @@ impl VppPlan {
         self.touch(key);
     }
 
-    /// A tunnel came or went: it has none of its settings then, and its index is another one.
+    /// A tunnel came or went: it has none of its settings and peers then, and its index is another one.
     fn tunnel_changed(&mut self, tunnel: Tunnel, actual: Actual) {
         self.store.sets.forget_resolved();
-        for setting in ObjectKey::settings(tunnel) {
+        let peers: Vec<ObjectKey> = match &tunnel {
+            Tunnel::Wireguard(interface) => {
+                steps::peers_of(&self.store, interface).map(|(key, _)| *key).collect()
+            }
+            Tunnel::Ipip(_) | Tunnel::Vxlan(_) => Vec::new(),
+        };
+        for setting in ObjectKey::settings(tunnel).into_iter().chain(peers) {
             self.store.set_held(&setting, None);
             if let Some(entry) = self.store.objects.get_mut(&setting) {
                 entry.actual = Actual::Absent;
@@ -575,6 +605,13 @@ impl VppPlan {
             Step::Wait(blocker) => {
                 self.waiting.entry(blocker).or_default().insert(key);
                 self.troubles += 1;
+                // It is in the way, and may go now.
+                if matches!(
+                    (key, blocker),
+                    (VppKey::Object(ObjectKey::WireguardPeer(..)), ObjectKey::WireguardPeer(..))
+                ) {
+                    self.touch(VppKey::Object(blocker));
+                }
                 None
             }
             Step::Emit { action, .. } => Some(action),

@@ -4,10 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use bgp_core::Family;
+
 use crate::config::Encryption;
 use crate::desired::{MtuRule, Tunnel};
 use crate::event::Change;
-use crate::model::{FelixConfig, Node, NodeName, Vni, family_of};
+use crate::model::{FelixConfig, KeyPair, Node, NodeName, PerFamily, PublicKey, Vni, family_of};
 
 /// See the module's text.
 #[derive(Clone, Debug)]
@@ -17,6 +19,10 @@ pub(crate) struct Facts {
     nodes: BTreeMap<NodeName, Node>,
     /// Who has an address; more than one node only by mistake.
     by_address: BTreeMap<IpAddr, BTreeSet<NodeName>>,
+    /// Who has published a key, for IPv4 or not; more than one node only by mistake.
+    by_key: BTreeMap<(bool, PublicKey), BTreeSet<NodeName>>,
+    /// Our keys for WireGuard.
+    pub(crate) keys: PerFamily<Option<KeyPair>>,
     /// What FelixConfigurations say for this node.
     pub(crate) felix: FelixConfig,
     /// SRv6 carries everything that can be carried by it.
@@ -29,16 +35,19 @@ pub(crate) struct Facts {
 
 /// How far WireGuard can carry traffic to a next hop.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-#[allow(dead_code)]
 pub(crate) enum WireguardReach {
     /// It is off.
     Off,
+    /// We have no key.
+    Keyless,
     /// No node has the next hop's address.
     Stranger,
     /// The next hop's node has published no key.
     NoKey,
+    /// The next hop's node has published the key of another node, or ours.
+    SharedKey,
     /// It can.
-    Usable,
+    Usable(PublicKey),
 }
 
 impl Facts {
@@ -47,6 +56,8 @@ impl Facts {
             me,
             nodes: BTreeMap::new(),
             by_address: BTreeMap::new(),
+            by_key: BTreeMap::new(),
+            keys: PerFamily::default(),
             felix: FelixConfig::default(),
             srv6: false,
             ipsec: false,
@@ -60,15 +71,35 @@ impl Facts {
     }
 
     /// The node that has this address; the first by name where several have it.
-    #[allow(dead_code)]
     pub(crate) fn node_at(&self, address: IpAddr) -> Option<(&NodeName, &Node)> {
         let name = self.by_address.get(&address)?.first()?;
         self.nodes.get_key_value(name)
     }
 
     /// How far WireGuard can carry traffic to a next hop.
-    pub(crate) fn wireguard(&self, _hop: IpAddr) -> WireguardReach {
-        WireguardReach::Off
+    pub(crate) fn wireguard(&self, hop: IpAddr) -> WireguardReach {
+        let family = family_of(hop);
+        if !self.felix.wireguard(family) {
+            return WireguardReach::Off;
+        }
+        let Some(own) = self.keys.of(family) else { return WireguardReach::Keyless };
+        let Some((name, node)) = self.node_at(hop) else { return WireguardReach::Stranger };
+        let Some(key) = *node.wireguard.of(family) else { return WireguardReach::NoKey };
+        let first = self.by_key.get(&(hop.is_ipv4(), key)).and_then(BTreeSet::first);
+        if key == own.public() || first != Some(name) {
+            return WireguardReach::SharedKey;
+        }
+        WireguardReach::Usable(key)
+    }
+
+    /// The keys that others shall know: where WireGuard is on and we have an address to be reached at by it.
+    pub(crate) fn published(&self) -> PerFamily<Option<PublicKey>> {
+        let key = |family| {
+            let own = self.own()?.address(family);
+            let on = own.is_some() && self.felix.wireguard(family);
+            self.keys.of(family).as_ref().filter(|_| on).map(KeyPair::public)
+        };
+        PerFamily { v4: key(Family::Ipv4Unicast), v6: key(Family::Ipv6Unicast) }
     }
 
     /// UDP port of VXLAN, ours and that of other nodes.
@@ -118,12 +149,31 @@ impl Facts {
         let before = self.nodes.get(name);
         // What carries traffic depends on nothing else of a node.
         let same = match (before, node) {
-            (Some(before), Some(node)) => (before.ipv4, before.ipv6) == (node.ipv4, node.ipv6),
+            (Some(before), Some(node)) => {
+                (before.ipv4, before.ipv6, before.wireguard) == (node.ipv4, node.ipv6, node.wireguard)
+            }
             (None, None) => true,
             (Some(_), None) | (None, Some(_)) => false,
         };
         if !same {
             changed.own |= *name == self.me;
+            let shared: BTreeSet<(bool, PublicKey)> =
+                [before, node].into_iter().flatten().flat_map(keys).collect();
+            // Whoever has a key in common with it may have one of its own now, or not any more.
+            for other in shared.iter().filter_map(|key| self.by_key.get(key)).flatten() {
+                changed.addresses.extend(self.nodes.get(other).into_iter().flat_map(Node::addresses));
+            }
+            for key in before.into_iter().flat_map(keys) {
+                if let Some(names) = self.by_key.get_mut(&key) {
+                    names.remove(name);
+                    if names.is_empty() {
+                        self.by_key.remove(&key);
+                    }
+                }
+            }
+            for key in node.into_iter().flat_map(keys) {
+                self.by_key.entry(key).or_default().insert(name.clone());
+            }
             for address in before.into_iter().flat_map(Node::addresses) {
                 changed.addresses.insert(address);
                 if let Some(names) = self.by_address.get_mut(&address) {
@@ -143,6 +193,12 @@ impl Facts {
             None => drop(self.nodes.remove(name)),
         }
     }
+}
+
+/// The keys that a node has published, each with whether it is for IPv4.
+fn keys(node: &Node) -> impl Iterator<Item = (bool, PublicKey)> {
+    let PerFamily { v4, v6 } = node.wireguard;
+    v4.map(|key| (true, key)).into_iter().chain(v6.map(|key| (false, key)))
 }
 
 /// Which nodes changed in a way that matters here.

@@ -5,6 +5,7 @@
 //! - `flat`: no encapsulation, a recursive route
 //! - `ipip`: an IP-in-IP tunnel to the next hop's node
 //! - `vxlan`: a VXLAN tunnel to the next hop's node
+//! - `wireguard`: an encrypted way to the next hop's node
 //!
 //! *Absent on purpose:* memory, order, deletion, repair. What a provider no longer lists goes by itself.
 
@@ -13,6 +14,7 @@ mod flat;
 mod ipip;
 mod select;
 mod vxlan;
+mod wireguard;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -22,6 +24,7 @@ use crate::model::{Hop, RouteKey};
 
 pub(crate) use facts::{Facts, NodesChanged, WireguardReach};
 pub(crate) use select::{Carriage, Choice, Kind, select};
+pub(crate) use wireguard::interface as wireguard_interface;
 
 /// What must exist so that next hops can be used, and the paths that use them.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -75,6 +78,8 @@ impl DesiredSet {
 pub(crate) enum Unserved {
     /// Our node has no address of the next hop's IP version.
     NoLocalAddress(IpAddr),
+    /// Our node has no key for the next hop's IP version.
+    NoLocalKey(IpAddr),
 }
 
 /// A way of carrying traffic to a next hop.
@@ -99,7 +104,8 @@ pub(crate) const fn provider(kind: Kind) -> Option<&'static dyn Provider> {
         Kind::Ipip => Some(&ipip::Ipip),
         Kind::Drop => Some(&Dropped),
         Kind::Vxlan => Some(&vxlan::Vxlan),
-        Kind::Wireguard | Kind::Ipsec | Kind::Srv6 => None,
+        Kind::Wireguard => Some(&wireguard::Wireguard),
+        Kind::Ipsec | Kind::Srv6 => None,
     }
 }
 

@@ -69,11 +69,13 @@ pub(crate) struct Choice {
     pub(crate) kind: Kind,
     /// Why, for people.
     pub(crate) why: &'static str,
+    /// Why WireGuard, which is on, can't have it; [`WireguardReach::Off`] where it need not.
+    pub(crate) unencrypted: WireguardReach,
 }
 
 /// Chooses; `Err` says why the destination is not to be installed.
 pub(crate) fn select(carriage: Carriage, hop: IpAddr, facts: &Facts) -> Result<Choice, &'static str> {
-    let choice = |kind, why| Ok(Choice { kind, why });
+    let choice = |kind, why| Ok(Choice { kind, why, unencrypted: WireguardReach::Off });
     match carriage {
         Carriage::Withheld => return Err("addresses of services are announced, never installed"),
         Carriage::Network(_) => {
@@ -101,21 +103,27 @@ pub(crate) fn select(carriage: Carriage, hop: IpAddr, facts: &Facts) -> Result<C
     if kind == Kind::Flat && facts.encryption.what == Encrypted::Encapsulated {
         return choice(kind, why);
     }
-    match facts.wireguard(hop) {
-        WireguardReach::Off => choice(kind, why),
-        WireguardReach::Usable => {
-            choice(Kind::Wireguard, "WireGuard is on, and the next hop's node has a key")
+    let reach = facts.wireguard(hop);
+    let lacking = match reach {
+        WireguardReach::Off => return choice(kind, why),
+        WireguardReach::Usable(_) => {
+            return choice(Kind::Wireguard, "WireGuard is on, and the next hop's node has a key");
         }
-        WireguardReach::NoKey if facts.encryption.or_drop => choice(
-            Kind::Drop,
-            "WireGuard is on, the next hop's node has no key, and nothing may leave in the clear",
-        ),
-        WireguardReach::Stranger if facts.encryption.or_drop => choice(
-            Kind::Drop,
-            "WireGuard is on, no node has the next hop's address, and nothing may leave in the clear",
-        ),
-        WireguardReach::NoKey | WireguardReach::Stranger => choice(kind, why),
-    }
+        WireguardReach::Keyless => {
+            "WireGuard is on, this node has no key, and nothing may leave in the clear"
+        }
+        WireguardReach::NoKey => {
+            "WireGuard is on, the next hop's node has no key, and nothing may leave in the clear"
+        }
+        WireguardReach::SharedKey => {
+            "WireGuard is on, the next hop's node has the key of another one, and nothing may leave in the clear"
+        }
+        WireguardReach::Stranger => {
+            "WireGuard is on, no node has the next hop's address, and nothing may leave in the clear"
+        }
+    };
+    let (kind, why) = if facts.encryption.or_drop { (Kind::Drop, lacking) } else { (kind, why) };
+    Ok(Choice { kind, why, unencrypted: reach })
 }
 
 /// What a pool's encapsulation comes to for a next hop.

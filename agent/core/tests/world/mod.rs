@@ -11,13 +11,14 @@ use std::time::Duration;
 
 use agent_core::event::{Generation, SpeakerEvent, VppEvent, VppReply};
 use agent_core::model::{
-    Affinity, AffinityName, BgpConfig, BgpConfigName, FelixConfig, FelixConfigName, Filter, FilterName, Node,
-    NodeName, PeerEndpoint, PeerName, PeerSpec, Pool, PoolName,
+    Affinity, AffinityName, BgpConfig, BgpConfigName, FelixConfig, FelixConfigName, Filter, FilterName,
+    KeyPair, Node, NodeName, PeerEndpoint, PeerName, PeerSpec, PerFamily, Pool, PoolName, PublicKey,
 };
 use agent_core::plan::{Retval, SpeakerOp, VppAction, VppFailure, VppOp};
 use agent_core::{Change, Config, Engine, Event};
 use bgp_core::command::{Applied, Command};
 use bgp_core::rib::{AttrId, AttrStore, NextHopSet, RibChange, RibEvent};
+use bgp_core::secret::Secret;
 use bgp_core::time::Instant;
 use bgp_core::{Asn, Family, FamilySet, NextHop, Nlri};
 use ipnet::IpNet;
@@ -85,6 +86,7 @@ impl World {
         let mut config = Config::new(NodeName::from(ME));
         // A world that settles has nothing due any more.
         config.vpp.as_mut().unwrap().audit = None;
+        config.wireguard_keys = PerFamily { v4: Some(keys(0xa4)), v6: Some(keys(0xa6)) };
         Self {
             now: Instant::from_secs(1),
             engine: Engine::new(config.clone()),
@@ -195,6 +197,11 @@ impl World {
                 self.event(Event::Node(Change::Delete(name)));
             }
         }
+    }
+
+    pub fn felix(&mut self, config: FelixConfig) {
+        self.cluster.felix.insert(FelixConfigName::Default, config.clone());
+        self.event(Event::FelixConfig(Change::Upsert(FelixConfigName::Default, config)));
     }
 
     pub fn pool(&mut self, name: &str, pool: Option<Pool>) {
@@ -373,6 +380,11 @@ impl World {
     pub fn originations(&self) -> Vec<&str> {
         self.speaker.keys().filter_map(|key| key.strip_prefix("origination ")).collect()
     }
+}
+
+/// Keys that are not worth keeping secret.
+pub fn keys(fill: u8) -> KeyPair {
+    KeyPair::new(Secret::new(vec![fill; 32]).unwrap(), PublicKey([fill; 32])).unwrap()
 }
 
 pub fn change(prefix: IpNet, best: Option<&Best>) -> Event {

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use agent_core::desired::{IpipKey, Tunnel};
+use agent_core::desired::{IpipKey, Tunnel, WireguardKey, WireguardPeer};
 use agent_core::event::{
-    Dump, DumpedTunnel, FibPath, FibPathKind, FibSourceId, Interface, SwIfIndex, VppReply,
+    Dump, DumpedPeer, DumpedTunnel, FibPath, FibPathKind, FibSourceId, Interface, SwIfIndex, VppReply,
 };
-use agent_core::model::{RouteKey, TableId};
-use agent_core::plan::{VppAction, VppFailure};
+use agent_core::model::{PublicKey, RouteKey, TableId};
+use agent_core::plan::{VppAction, VppFailure, WireguardAction};
 use bgp_core::Family;
 use ipnet::IpNet;
 
@@ -23,13 +23,27 @@ pub struct Vpp {
     pub vrfs: BTreeMap<(u32, Family), TableId>,
     pub tables: BTreeSet<(TableId, Family)>,
     pub source: Option<FibSourceId>,
+    pub peers: BTreeMap<u32, Peer>,
+    /// Which peer each gateway on a WireGuard interface leads to: the one that could have its address when both were there
+    /// first. It is not looked for again when that one goes, only when another one comes.
+    pub bound: BTreeMap<(u32, IpAddr), u32>,
     pub routes: BTreeMap<RouteKey, Vec<FibPath>>,
+}
+
+/// A peer of a WireGuard interface.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    pub interface: u32,
+    pub public: PublicKey,
+    pub value: WireguardPeer,
+    pub established: bool,
 }
 
 /// What VPP holds, said without indices, so that two of them can be compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Canonical {
     pub tunnels: BTreeMap<String, String>,
+    pub peers: BTreeMap<String, String>,
     pub routes: BTreeMap<String, Vec<String>>,
 }
 
@@ -68,6 +82,8 @@ impl Vpp {
                 (TableId::MAIN, Family::Ipv6Unicast),
             ]),
             source: None,
+            peers: BTreeMap::new(),
+            bound: BTreeMap::new(),
             routes: BTreeMap::new(),
         }
     }
@@ -120,6 +136,7 @@ impl Vpp {
                 };
                 self.remove(SwIfIndex(index));
             }
+            VppAction::Wireguard(action) => return self.wireguard(action),
             VppAction::SetTag { index, tag } => self.interface(*index).tag = Arc::clone(tag),
             VppAction::SetUnnumbered { index, lender } => self.interface(*index).unnumbered = Some(*lender),
             VppAction::SetCnat { index } => {
@@ -146,6 +163,11 @@ impl Vpp {
                     if let FibPathKind::Attached(index) | FibPathKind::Via(_, index) = path.kind {
                         self.interface(index);
                     }
+                    if let FibPathKind::Via(gateway, index) = path.kind
+                        && let Some(Tunnel::Wireguard(_)) = self.tunnels.get(&index.0)
+                    {
+                        self.bind(index.0, gateway);
+                    }
                 }
                 self.routes.insert(RouteKey { table: *table, prefix: *prefix }, paths.to_vec());
             }
@@ -157,6 +179,69 @@ impl Vpp {
             }
         }
         Ok(VppReply::Done)
+    }
+
+    fn wireguard(&mut self, action: &WireguardAction) -> Result<VppReply, VppFailure> {
+        match action {
+            WireguardAction::AddInterface { local, port, keys } => {
+                let key = WireguardKey { local: *local, port: *port, key: keys.public().id() };
+                let tunnel = Tunnel::Wireguard(key);
+                assert!(self.tunnels.values().all(|has| *has != tunnel), "VPP would make a second one");
+                return Ok(VppReply::SwIfIndex(self.add(tunnel)));
+            }
+            WireguardAction::DelInterface { index } => {
+                let gone = self.tunnels.get(&index.0);
+                assert!(matches!(gone, None | Some(Tunnel::Wireguard(_))), "{gone:?}");
+                if gone.is_none() {
+                    return Err(VppFailure::Absent);
+                }
+                self.remove(*index);
+                self.peers.retain(|_, peer| peer.interface != index.0);
+                self.bound.retain(|(interface, _), _| *interface != index.0);
+            }
+            WireguardAction::AddPeer { interface, public, peer } => {
+                assert!(matches!(self.tunnels.get(&interface.0), Some(Tunnel::Wireguard(_))));
+                assert!((1..=WireguardPeer::MAX_ALLOWED).contains(&peer.allowed.len()));
+                let mut of_interface = self.peers.values().filter(|has| has.interface == interface.0);
+                if of_interface.any(|has| has.public == *public) {
+                    return Err(VppFailure::Taken);
+                }
+                let index = (0..).find(|index| !self.peers.contains_key(index)).unwrap();
+                let value = WireguardPeer::clone(peer);
+                let peer = Peer { interface: interface.0, public: *public, value, established: false };
+                self.peers.insert(index, peer);
+                let gateways: BTreeSet<IpAddr> = self
+                    .routes
+                    .values()
+                    .flatten()
+                    .filter_map(|path| match path.kind {
+                        FibPathKind::Via(gateway, at) if at == *interface => Some(gateway),
+                        _ => None,
+                    })
+                    .collect();
+                for gateway in gateways {
+                    self.bind(interface.0, gateway);
+                }
+                return Ok(VppReply::Index(index));
+            }
+            WireguardAction::DelPeer { index } => {
+                if self.peers.remove(index).is_none() {
+                    return Err(VppFailure::Absent);
+                }
+                self.bound.retain(|_, peer| peer != index);
+            }
+        }
+        Ok(VppReply::Done)
+    }
+
+    fn bind(&mut self, interface: u32, gateway: IpAddr) {
+        let covers = |peer: &&Peer| {
+            peer.interface == interface && peer.value.allowed.iter().any(|net| net.contains(&gateway))
+        };
+        let found = self.peers.iter().find(|(_, peer)| covers(peer)).map(|(index, _)| *index);
+        if let Some(index) = found {
+            self.bound.entry((interface, gateway)).or_insert(index);
+        }
     }
 
     fn add(&mut self, tunnel: Tunnel) -> SwIfIndex {
@@ -205,6 +290,20 @@ impl Vpp {
                 .iter()
                 .map(|((index, family), table)| (SwIfIndex(*index), *family, *table))
                 .collect(),
+            wireguard: self
+                .peers
+                .iter()
+                .map(|(index, peer)| DumpedPeer {
+                    index: *index,
+                    interface: SwIfIndex(peer.interface),
+                    public: peer.public,
+                    endpoint: peer.value.endpoint,
+                    port: peer.value.port,
+                    keepalive: peer.value.keepalive,
+                    allowed: peer.value.allowed.clone(),
+                    established: peer.established,
+                })
+                .collect(),
             routes: self.routes.iter().map(|(key, paths)| (*key, paths.clone())).collect(),
         }
     }
@@ -236,7 +335,13 @@ impl Vpp {
             let path = |path: &FibPath| match path.kind {
                 FibPathKind::Attached(index) => format!("{} weight {}", name(index), path.weight),
                 FibPathKind::Via(gateway, index) => {
-                    format!("{gateway} in {} weight {}", name(index), path.weight)
+                    // Where a WireGuard interface is led to nobody, packets are dropped.
+                    let peer = self.bound.get(&(index.0, gateway)).map(|peer| self.peers[peer].public);
+                    let peer = match self.tunnels.get(&index.0) {
+                        Some(Tunnel::Wireguard(_)) => format!(" to {peer:?}"),
+                        _ => String::new(),
+                    };
+                    format!("{gateway} in {} weight {}{peer}", name(index), path.weight)
                 }
                 FibPathKind::Recursive(..) | FibPathKind::Drop | FibPathKind::Other => {
                     format!("{:?} weight {}", path.kind, path.weight)
@@ -244,7 +349,11 @@ impl Vpp {
             };
             (key.to_string(), paths.iter().map(path).collect::<Vec<_>>())
         });
-        Canonical { tunnels: tunnels.collect(), routes: routes.collect() }
+        let peers = self.peers.values().map(|peer| {
+            let of = name(SwIfIndex(peer.interface));
+            (format!("{} of {of}", peer.public), format!("{:?}", peer.value))
+        });
+        Canonical { tunnels: tunnels.collect(), peers: peers.collect(), routes: routes.collect() }
     }
 }
 

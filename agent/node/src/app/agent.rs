@@ -27,11 +27,13 @@ use super::lock::{self, LockError};
 use super::signals::{Signals, Wish};
 use crate::engine::EngineTask;
 use crate::env::{self, Mode, RouterIdChoice, Settings};
+use crate::execute::status::NodeStatus;
 use crate::execute::vpp::VppExecutor;
 use crate::health;
 use crate::inspect::Inspector;
 use crate::inspect::answer::Version;
 use crate::inspect::http::{Listener, serve};
+use crate::keys;
 use crate::log::{self, LogControl};
 use crate::watch::{Directory, RibWatcher};
 
@@ -82,7 +84,14 @@ async fn serve_node(file: Option<PathBuf>, mut settings: Settings, log: LogContr
         }
     };
 
-    let config = engine_config(&settings);
+    let config = Config {
+        wireguard_keys: settings
+            .vpp
+            .as_ref()
+            .map(|_| keys::load_or_make(&settings.state))
+            .unwrap_or_default(),
+        ..engine_config(&settings)
+    };
     let (objects_in, objects) = mpsc::channel(16);
     let mut folder = Directory::new(settings.manifests.clone());
     tokio::spawn(async move {
@@ -124,7 +133,8 @@ async fn serve_node(file: Option<PathBuf>, mut settings: Settings, log: LogContr
     if let Some(vpp) = &vpp {
         vpp.part_on_panic();
     }
-    let mut engine = EngineTask::new(config, vpp, speaker.clone(), rib, objects, asks);
+    let status = NodeStatus::in_folder(&settings.state, &settings.node);
+    let mut engine = EngineTask::new(config, vpp, speaker.clone(), rib, objects, asks, status);
     loop {
         tokio::select! {
             ended = engine.run() => {
@@ -204,6 +214,7 @@ fn engine_config(settings: &Settings) -> Config {
         },
         uplink_names: uplink_names(settings.uplink.as_deref()),
         priorities: settings.priorities,
+        encryption: settings.encryption,
         router_id: match settings.router_id {
             RouterIdChoice::Address => None,
             RouterIdChoice::Hash => Some(hash),

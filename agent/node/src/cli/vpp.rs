@@ -7,7 +7,7 @@ use clap::Args;
 use super::output::{colours, print, run as run_command};
 use super::table::{Cell, Column, Tone, paragraph, table};
 use super::{Asking, Format};
-use crate::inspect::answer::{Audited, Problem, Vpp};
+use crate::inspect::answer::{Audited, Problem, Vpp, Wireguard, WireguardSession};
 use crate::inspect::client::{ask, ask_text, post, read};
 
 /// VPP: connection, version, and what the agent put into it: objects desired, present, pending and blocked, with reasons.
@@ -120,12 +120,40 @@ fn show(vpp: &Vpp, colours: bool) -> String {
             out += &paragraph(2, &format!("{}: {}: {}", object.object, object.state, object.reason));
         }
     }
+    if let Some(wireguard) = &vpp.wireguard {
+        out += &encryption(wireguard, colours);
+    }
     if !vpp.conditions.is_empty() {
         out += "\nConfiguration:\n";
         for problem in &vpp.conditions {
             out += &paragraph(2, &describe(problem));
         }
     }
+    out
+}
+
+/// This node's keys, and the nodes that traffic goes to encrypted.
+fn encryption(wireguard: &Wireguard, colours: bool) -> String {
+    let key = |key: &Option<String>| key.clone().unwrap_or_else(|| "none".to_owned());
+    let (ipv4, ipv6) = (key(&wireguard.public_key), key(&wireguard.public_key_v6));
+    let mut out =
+        format!("\nWireGuard keys of this node: IPv4 {ipv4}\n                             IPv6 {ipv6}\n");
+    if wireguard.sessions.is_empty() {
+        return out;
+    }
+    let columns = [Column::text("PEER"), Column::text("PUBLIC KEY"), Column::text("SESSION")];
+    let row = |session: &WireguardSession| {
+        // Idle peers have none: VPP makes one when there is something to send.
+        let (state, tone) =
+            if session.established { ("established", Tone::Good) } else { ("none now", Tone::Plain) };
+        vec![
+            Cell::from(session.peer.clone()),
+            Cell::from(session.public_key.clone()),
+            Cell::toned(state.to_owned(), tone),
+        ]
+    };
+    let rows: Vec<Vec<Cell>> = wireguard.sessions.iter().map(row).collect();
+    out += &table(&columns, &rows, colours);
     out
 }
 
@@ -164,6 +192,15 @@ mod tests {
                 state: "blocked".into(),
                 reason: "VPP answered -3 (NO_SUCH_FIB)".into(),
             }],
+            wireguard: Some(Wireguard {
+                public_key: Some("hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=".into()),
+                public_key_v6: None,
+                sessions: vec![WireguardSession {
+                    peer: "192.0.2.2".into(),
+                    public_key: "3p7bfXt9wbTTW2HC7OQ1cz+DQ8hbeGdNre+8QYb4gk8=".into(),
+                    established: true,
+                }],
+            }),
             conditions: vec![Problem {
                 severity: "error".into(),
                 kind: "BGPPeer".into(),
@@ -188,6 +225,11 @@ tunnel         1        1        0        0
 
 Not as they should be:
   route 10.0.0.0/8 table 0: blocked: VPP answered -3 (NO_SUCH_FIB)
+
+WireGuard keys of this node: IPv4 hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=
+                             IPv6 none
+PEER       PUBLIC KEY                                    SESSION
+192.0.2.2  3p7bfXt9wbTTW2HC7OQ1cz+DQ8hbeGdNre+8QYb4gk8=  established
 
 Configuration:
   error: /etc/peers.yaml:7: BGPPeer tor spec.peerIP: must be an address (its last good version stays

@@ -148,6 +148,7 @@ mod tests {
             in_flight: 0,
             kinds: Vec::new(),
             blocked: blocked.collect(),
+            wireguard: Vec::new(),
             lacking: 0,
         }
     }

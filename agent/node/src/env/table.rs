@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use agent_core::config::RoutePriorities;
+use agent_core::config::{Encrypted, RoutePriorities};
 
 use super::{Draft, Mode, RouterIdChoice};
 use crate::log::{LogFormat, LogLevel};
@@ -146,6 +146,33 @@ pub(super) const ROWS: &[Row] = &[
                 "calico" => RoutePriorities::Calico,
                 _ => return Err(word(&["classic", "calico"], text)),
             };
+            Ok(())
+        },
+    },
+    Row {
+        key: "wireguard.traffic",
+        variables: &["PEREGRINE_WIREGUARD_TRAFFIC"],
+        default: "encapsulated",
+        help: "what WireGuard carries where Felix turns it on: encapsulated: what would be encapsulated otherwise, as Calico/VPP's \
+               own agents do, which drop anything more; pods: all traffic to addresses of pools",
+        in_force: true,
+        set: |draft, text| {
+            draft.encryption.what = match text {
+                "encapsulated" => Encrypted::Encapsulated,
+                "pods" => Encrypted::Pods,
+                _ => return Err(word(&["encapsulated", "pods"], text)),
+            };
+            Ok(())
+        },
+    },
+    Row {
+        key: "wireguard.or-drop",
+        variables: &["PEREGRINE_WIREGUARD_OR_DROP"],
+        default: "false",
+        help: "drop what WireGuard should carry and can't, as to nodes without a key, rather than send it in the clear",
+        in_force: true,
+        set: |draft, text| {
+            draft.encryption.or_drop = boolean(text)?;
             Ok(())
         },
     },
@@ -304,6 +331,14 @@ fn optional_path(text: &str) -> Result<Option<PathBuf>, Mistake> {
 
 fn time(text: &str) -> Result<Duration, Mistake> {
     duration(text).ok_or_else(|| value("a time such as 5s, 1m30s or 250ms", text))
+}
+
+fn boolean(text: &str) -> Result<bool, Mistake> {
+    match text {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(value("true or false", text)),
+    }
 }
 
 fn only_false(text: &str) -> Result<(), Mistake> {

@@ -1,3 +1,5 @@
+use agent_core::config::Encrypted;
+
 use super::*;
 use crate::log::{LogFormat, LogLevel};
 
@@ -32,6 +34,7 @@ bgp:
   require-policy: false
   enforce-first-as: false
   router-id: 192.0.2.7
+wireguard: { traffic: pods, or-drop: true }
 api: /run/p.sock
 state: /var/lib/p
 health: "127.0.0.1:9091"
@@ -51,6 +54,7 @@ features: { srv6: false, multinet: false, ipsec: false }
         audit: Some(Duration::from_secs(90)),
         mode: Mode::V4Only,
         priorities: RoutePriorities::Calico,
+        encryption: Encryption { what: Encrypted::Pods, or_drop: true },
         router_id: RouterIdChoice::Is(Ipv4Addr::new(192, 0, 2, 7)),
         api: "/run/p.sock".into(),
         state: "/var/lib/p".into(),

@@ -6,6 +6,7 @@
 //! Absent on purpose: retries, ordering, and any opinion on what an operation is for.
 
 pub(crate) mod speaker;
+pub(crate) mod status;
 pub(crate) mod vpp;
 
 pub(crate) use vpp::VPP_RELEASES;

@@ -5,6 +5,7 @@
 
 mod dump;
 mod request;
+mod wireguard;
 
 use std::fmt;
 use std::path::Path;
@@ -14,8 +15,9 @@ use std::time::Duration;
 use agent_core::event::{Event, Generation, Interface, VppEvent, VppReply};
 use agent_core::plan::{OpId, VppAction, VppFailure, VppOp};
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 use vpp_client::wire::api::interface::{SwInterfaceEvent, WantInterfaceEvents};
+use vpp_client::wire::api::wireguard::WireguardPeerEvent;
 use vpp_client::{CallError, Client, ClientSettings, Completion, ConnState, Heard, Notices, Pipeline};
 
 use request::Outcome;
@@ -48,6 +50,8 @@ struct Up {
     dump: Option<(OpId, Task<VppReply>)>,
     look: Option<Task<Vec<Interface>>>,
     look_again: bool,
+    /// Looks at how WireGuard peers stand, under way.
+    peers: JoinSet<Vec<(u32, bool)>>,
 }
 
 /// A dump under way; it ends with its owner.
@@ -73,6 +77,10 @@ enum Wanted {
     Index,
     /// That something is gone.
     Absence,
+    /// That an interface is gone, where VPP says so in its own way.
+    NoInterface,
+    /// The number of the WireGuard peer made.
+    Peer,
 }
 
 /// How the connection stands, for the inspection socket.
@@ -160,7 +168,11 @@ impl VppExecutor {
                 self.follow().into_iter().collect()
             }
             () = connection.pipeline.completions(&mut completions) => {
+                completions.iter().for_each(|completion| connection.follow_peer(completion));
                 completions.into_iter().filter_map(answer).collect()
+            }
+            Some(Ok(sessions)) = connection.peers.join_next() => {
+                sessions.into_iter().map(|(peer, established)| session(peer, established)).collect()
             }
             (id, outcome) = finished(&mut connection.dump) => {
                 let event = outcome.map_or_else(|error| failed(id, &error), |reply| Some(done(id, reply)));
@@ -179,10 +191,13 @@ impl VppExecutor {
                     if current && notice.read::<SwInterfaceEvent>().is_some() {
                         connection.look();
                     }
-                    Vec::new()
+                    let peer = notice.read::<WireguardPeerEvent>().filter(|_| current);
+                    let news = peer.map(|event| (event.peer_index.get(), wireguard::is_established(event.flags)));
+                    news.into_iter().map(|(peer, established)| session(peer, established)).collect()
                 }
                 Some(Heard::Missed) => {
                     connection.look();
+                    connection.peers.spawn(wireguard::look(connection.client.clone()));
                     Vec::new()
                 }
                 None => std::future::pending().await,
@@ -205,7 +220,14 @@ impl VppExecutor {
                     }
                 });
                 self.told_lost = false;
-                self.up = Some(Up { client, pipeline, dump: None, look: None, look_again: false });
+                self.up = Some(Up {
+                    client,
+                    pipeline,
+                    dump: None,
+                    look: None,
+                    look_again: false,
+                    peers: JoinSet::new(),
+                });
                 Some(Event::Vpp(VppEvent::Up(Generation(generation.number()))))
             }
             // The client has logged why. The first attempt is still under way where there is no error yet.
@@ -254,6 +276,15 @@ impl fmt::Debug for Up {
 }
 
 impl Up {
+    /// A WireGuard peer was added: how its sessions come and go is to be told.
+    fn follow_peer(&mut self, completion: &Completion<(OpId, Wanted), Outcome>) {
+        if let ((_, Wanted::Peer), Ok(outcome)) = (&completion.tag, &completion.outcome)
+            && let Ok(VppReply::Index(peer)) = outcome.read(Wanted::Peer)
+        {
+            self.peers.spawn(wireguard::follow(self.client.clone(), peer));
+        }
+    }
+
     /// Read the interfaces, soon.
     fn look(&mut self) {
         if self.look.is_some() {
@@ -283,6 +314,10 @@ async fn looked(look: &mut Option<Task<Vec<Interface>>>) -> Result<Vec<Interface
     let outcome = (&mut task.0).await.unwrap_or(Err(CallError::Lost));
     *look = None;
     outcome
+}
+
+fn session(peer: u32, established: bool) -> Event {
+    Event::Vpp(VppEvent::WireguardSession { peer, established })
 }
 
 fn done(id: OpId, reply: VppReply) -> Event {

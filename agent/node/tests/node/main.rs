@@ -11,3 +11,4 @@ mod secrets;
 mod speaker;
 mod told;
 mod vxlan;
+mod wireguard;

@@ -55,7 +55,7 @@ fn a_claim_can_be_taken_back() {
 fn of_several_ways_the_one_with_the_greatest_paths_has_the_route_whoever_came_first() {
     let k = key("192.0.2.2/32");
     let key = IpipKey { local: "192.0.2.1".parse().unwrap(), remote: "192.0.2.2".parse().unwrap() };
-    let wireguard = WireguardKey { local: key.local, port: 1 };
+    let wireguard = WireguardKey { local: key.local, port: 1, key: crate::model::KeyId::default() };
     let paths = [
         via("192.0.2.9"),
         Arc::from([Path { to: Target::Tunnel(Tunnel::Ipip(key)), weight: 1 }]),

@@ -50,10 +50,7 @@ fn nothing_is_wanted_before_our_node_the_settings_and_all_pools_are_known() {
     let routes: Vec<_> =
         fx.vpp.iter().filter(|e| matches!(e, VppEdit::WantRoute(Owner::Destination, ..))).collect();
     let [VppEdit::WantRoute(_, _, paths)] = routes[..] else { panic!("{:?}", fx.vpp) };
-    assert!(
-        matches!(paths[0].to, crate::desired::Target::Tunnel(_)),
-        "in the tunnel at once, never beside it"
-    );
+    assert!(matches!(paths[0].to, Target::Tunnel(_)), "in the tunnel at once, never beside it");
 }
 
 #[test]

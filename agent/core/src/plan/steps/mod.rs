@@ -2,17 +2,23 @@
 //! holds, and the actions that make, change and delete its objects; when they leave is decided in `diff`.
 
 mod tunnel;
+mod wireguard;
 
 use super::operation::VppAction;
-use crate::desired::{ObjectEntry, ObjectKey, Spec, Store};
+use crate::desired::{ObjectEntry, ObjectKey, Spec, Store, Tunnel};
 
 pub(super) use tunnel::index_of;
+pub(super) use wireguard::{is_superseded, peers_of};
 
 /// The value that an object shall have, as VPP is to be told it; or what has to be there first.
 pub(super) fn value(store: &Store, key: &ObjectKey, entry: &ObjectEntry) -> Result<Option<Spec>, ObjectKey> {
     match key {
         ObjectKey::Unnumbered(_) => tunnel::lender(store).map(Some),
         ObjectKey::Mtu(of) => tunnel::mtu(store, of, entry).map(Some),
+        // Its keys are part of what it is, and told when it is made.
+        ObjectKey::Tunnel(Tunnel::Wireguard(_)) => Ok(None),
+        // Nobody has said yet what it shall be.
+        ObjectKey::WireguardPeer(..) if entry.desired.is_none() => Err(*key),
         ObjectKey::Uplink
         | ObjectKey::FibSource
         | ObjectKey::Table(..)
@@ -22,7 +28,8 @@ pub(super) fn value(store: &Store, key: &ObjectKey, entry: &ObjectEntry) -> Resu
         | ObjectKey::Vrf(..)
         | ObjectKey::Gso(_)
         | ObjectKey::Cnat(_)
-        | ObjectKey::AdminUp(_) => Ok(entry.desired.clone()),
+        | ObjectKey::AdminUp(_)
+        | ObjectKey::WireguardPeer(..) => Ok(entry.desired.clone()),
     }
 }
 
@@ -35,6 +42,7 @@ pub(super) fn create(store: &Store, key: &ObjectKey, spec: Option<&Spec>) -> Res
         ObjectKey::Table(table, family) => Ok(VppAction::AddTable { table: *table, family: *family }),
         ObjectKey::DecapNext(family) => Ok(VppAction::AddDecapNext { family: *family }),
         ObjectKey::Tunnel(tunnel) => tunnel::create(store, tunnel),
+        ObjectKey::WireguardPeer(interface, public) => wireguard::add_peer(store, interface, public, spec),
         ObjectKey::Tag(_)
         | ObjectKey::Vrf(..)
         | ObjectKey::Unnumbered(_)
@@ -49,6 +57,7 @@ pub(super) fn create(store: &Store, key: &ObjectKey, spec: Option<&Spec>) -> Res
 pub(super) fn delete(store: &Store, key: &ObjectKey, entry: &ObjectEntry) -> Option<VppAction> {
     match key {
         ObjectKey::Tunnel(tunnel) => tunnel::delete(store, tunnel, entry),
+        ObjectKey::WireguardPeer(..) => wireguard::remove_peer(entry),
         ObjectKey::Uplink
         | ObjectKey::FibSource
         | ObjectKey::Table(..)

@@ -2,7 +2,7 @@
 
 use bgp_core::Family;
 
-use super::super::operation::{VppAction, tag};
+use super::super::operation::{VppAction, WireguardAction, tag};
 use crate::desired::{Actual, MtuRule, ObjectEntry, ObjectKey, Spec, Store, Tunnel};
 use crate::event::SwIfIndex;
 use crate::model::family_of;
@@ -30,7 +30,9 @@ pub(super) fn mtu(store: &Store, tunnel: &Tunnel, entry: &ObjectEntry) -> Result
         Some(Spec::MtuRule(MtuRule::UplinkLess(overhead))) => {
             store.uplink_mtu.ok_or(ObjectKey::Uplink)?.saturating_sub(u32::from(*overhead))
         }
-        Some(Spec::Lender(_) | Spec::Table(_)) | None => return Err(ObjectKey::Mtu(*tunnel)),
+        Some(Spec::Lender(_) | Spec::Table(_) | Spec::WireguardKeys(_) | Spec::WireguardPeer(_)) | None => {
+            return Err(ObjectKey::Mtu(*tunnel));
+        }
     };
     Ok(Spec::Mtu(mtu.max(smallest(tunnel))))
 }
@@ -42,8 +44,7 @@ pub(super) fn create(store: &Store, tunnel: &Tunnel) -> Result<VppAction, Object
         Tunnel::Vxlan(key) => {
             Ok(VppAction::AddVxlan { key: *key, decap_next: decap_next(store, family_of(key.local))? })
         }
-        // No action makes one in this release, and no provider wants one.
-        Tunnel::Wireguard(_) => Err(ObjectKey::Tunnel(*tunnel)),
+        Tunnel::Wireguard(key) => super::wireguard::add_interface(store, key),
     }
 }
 
@@ -57,7 +58,7 @@ pub(super) fn delete(store: &Store, tunnel: &Tunnel, entry: &ObjectEntry) -> Opt
             let decap_next = decap_next(store, family_of(key.local)).unwrap_or(u32::MAX);
             Some(VppAction::DelVxlan { key: *key, decap_next })
         }
-        Tunnel::Wireguard(_) => None,
+        Tunnel::Wireguard(_) => Some(WireguardAction::DelInterface { index }.into()),
     }
 }
 

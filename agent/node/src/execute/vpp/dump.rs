@@ -17,18 +17,21 @@ use vpp_client::wire::types::{FibSourceId as WireSource, SwIfIndex as WireInterf
 use vpp_client::{CallError, Client};
 
 use super::request::{SOURCE_NAME, read_path};
+use super::wireguard;
 
 /// Reads everything.
 pub(super) async fn everything(client: &Client) -> Result<Dump, CallError> {
     let interfaces = interfaces(client).await?;
     let tables = tables(client).await?;
     let fib_source = fib_source(client).await?;
-    let tunnels = tunnels(client).await?;
+    let mut tunnels = tunnels(client).await?;
+    tunnels.extend(wireguard::interfaces(client).await?);
+    let wireguard = wireguard::peers(client).await?;
     let routes = match fib_source {
         Some(source) => routes(client, source, &tables).await?,
         None => Vec::new(),
     };
-    Ok(Dump { interfaces, tables, fib_source, tunnels, vrfs: Vec::new(), routes })
+    Ok(Dump { interfaces, tables, fib_source, tunnels, vrfs: Vec::new(), wireguard, routes })
 }
 
 /// Reads the interfaces with their addresses.
@@ -113,7 +116,7 @@ async fn vxlan_tunnels(client: &Client) -> Result<Vec<DumpedTunnel>, CallError> 
 }
 
 /// What a VPP has no message for it has none of.
-fn if_known<T>(all: Result<Vec<T>, CallError>) -> Result<Vec<T>, CallError> {
+pub(super) fn if_known<T>(all: Result<Vec<T>, CallError>) -> Result<Vec<T>, CallError> {
     match all {
         Err(CallError::Missing(_)) => Ok(Vec::new()),
         other => other,

@@ -31,7 +31,7 @@ use vpp_client::wire::types::{
 use vpp_client::wire::{Class, Message, MsgName, Refused, Retval, VppError};
 use vpp_client::{FromReply, Pipeline};
 
-use super::Wanted;
+use super::{Wanted, wireguard};
 
 /// The name of our FIB source in VPP.
 pub(super) const SOURCE_NAME: &str = "peregrine";
@@ -63,24 +63,29 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    const fn plain(retval: Retval) -> Self {
+    pub(super) const fn plain(retval: Retval) -> Self {
         Self { retval, number: u32::MAX }
     }
 
-    const fn numbered(retval: Retval, number: u32) -> Self {
+    pub(super) const fn numbered(retval: Retval, number: u32) -> Self {
         Self { retval, number }
     }
 
     /// For what was expected of the reply.
     pub(super) fn read(self, wanted: Wanted) -> Result<VppReply, VppFailure> {
         match (self.retval.ok(), wanted) {
-            (Ok(()), Wanted::Nothing | Wanted::Absence) => Ok(VppReply::Done),
+            (Ok(()), Wanted::Nothing | Wanted::Absence | Wanted::NoInterface) => Ok(VppReply::Done),
             (Ok(()), Wanted::Interface) => Ok(VppReply::SwIfIndex(SwIfIndex(self.number))),
             (Ok(()), Wanted::Source) => match u8::try_from(self.number) {
                 Ok(id) => Ok(VppReply::FibSource(FibSourceId(id))),
                 Err(_) => Err(failure(VppError::UNSPECIFIED)),
             },
-            (Ok(()), Wanted::Index) => Ok(VppReply::Index(self.number)),
+            (Ok(()), Wanted::Index | Wanted::Peer) => Ok(VppReply::Index(self.number)),
+            (Err(VppError::ENTRY_ALREADY_EXISTS), Wanted::Peer) => Err(VppFailure::Taken),
+            // Gone, or gone and its number another interface's by now.
+            (Err(VppError::INVALID_SW_IF_INDEX | VppError::INVALID_VALUE), Wanted::NoInterface) => {
+                Err(VppFailure::Absent)
+            }
             (Err(VppError::IF_ALREADY_EXISTS), Wanted::Interface) => {
                 Err(VppFailure::Exists(SwIfIndex(self.number)))
             }
@@ -100,15 +105,17 @@ pub(super) fn failure(error: VppError) -> VppFailure {
     }
 }
 
+/// Replies that say nothing but whether it was done.
 macro_rules! plain_replies {
     ($($reply:ty),+ $(,)?) => {$(
-        impl FromReply<$reply> for Outcome {
+        impl ::vpp_client::FromReply<$reply> for $crate::execute::vpp::request::Outcome {
             fn from_reply(reply: &$reply) -> Self {
                 Self::plain(reply.retval)
             }
         }
     )+};
 }
+pub(super) use plain_replies;
 
 plain_replies!(
     FeatureCnatEnableDisableReply,
@@ -202,6 +209,7 @@ pub(super) fn submit(
         VppAction::DelIpip { index } => {
             pipeline.submit(&IpipDelTunnel::new(interface(*index)), (id, Wanted::Absence))
         }
+        VppAction::Wireguard(action) => wireguard::submit(pipeline, id, action)?,
         VppAction::SetTag { index, tag } => {
             let request = SwInterfaceTagAddDel::add(interface(*index), tag).map_err(refused)?;
             pipeline.submit(&request, (id, Wanted::Nothing))
@@ -242,7 +250,7 @@ pub(super) fn submit(
     sent.map_err(|_| VppFailure::Unanswered)
 }
 
-fn interface(index: SwIfIndex) -> WireInterface {
+pub(super) fn interface(index: SwIfIndex) -> WireInterface {
     WireInterface::new(index.0)
 }
 
@@ -251,11 +259,11 @@ fn vxlan(key: &VxlanKey) -> VxlanTunnel {
     VxlanTunnel { local, remote, port, vni: vni.number(), table: WireTable::new(table.0) }
 }
 
-fn refused(reason: Refused) -> VppFailure {
+pub(super) fn refused(reason: Refused) -> VppFailure {
     named(&reason.to_string())
 }
 
-fn named(reason: &str) -> VppFailure {
+pub(super) fn named(reason: &str) -> VppFailure {
     VppFailure::Rejected(NamedRetval { value: 0, name: Arc::from(reason) })
 }
 
@@ -314,10 +322,15 @@ mod tests {
         let retry = |value, name: &str| VppFailure::Retry(NamedRetval { value, name: name.into() });
         assert_eq!(outcome(0).read(Wanted::Nothing), Ok(VppReply::Done));
         assert_eq!(outcome(0).read(Wanted::Interface), Ok(VppReply::SwIfIndex(SwIfIndex(7))));
-        assert_eq!(outcome(0).read(Wanted::Source), Ok(VppReply::FibSource(FibSourceId(20))));
+        assert_eq!(outcome(0).read(Wanted::Source), Ok(VppReply::FibSource(FibSourceId(7))));
         assert_eq!(outcome(-79).read(Wanted::Interface), Err(VppFailure::Exists(SwIfIndex(7))));
         assert_eq!(outcome(-79).read(Wanted::Nothing), Err(retry(-79, "IF_ALREADY_EXISTS")));
         assert_eq!(outcome(-6).read(Wanted::Absence), Err(VppFailure::Absent));
+        assert_eq!(outcome(0).read(Wanted::Peer), Ok(VppReply::Index(7)));
+        assert_eq!(outcome(-116).read(Wanted::Peer), Err(VppFailure::Taken));
+        for gone in [-2, -7] {
+            assert_eq!(outcome(gone).read(Wanted::NoInterface), Err(VppFailure::Absent));
+        }
         assert_eq!(outcome(-6).read(Wanted::Nothing), Err(retry(-6, "NO_SUCH_ENTRY")));
         assert_eq!(outcome(-9999).read(Wanted::Nothing), Err(retry(-9999, "")));
         assert!(matches!(outcome(-7).read(Wanted::Nothing), Err(VppFailure::Rejected(_))));

@@ -29,8 +29,37 @@ pub(crate) struct Vpp {
     /// What the last audit found; absent before the first one, and while what it found is being repaired.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) audit: Option<Audited>,
+    /// Encryption between nodes; absent where it is off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) wireguard: Option<Wireguard>,
     /// What is wrong with what was configured.
     pub(crate) conditions: Vec<Problem>,
+}
+
+/// WireGuard: what others have to know of this node, and how the sessions with them stand.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub(crate) struct Wireguard {
+    /// This node's public key for traffic by IPv4; absent where WireGuard is off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) public_key: Option<String>,
+    /// This node's public key for traffic by IPv6; absent where WireGuard is off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) public_key_v6: Option<String>,
+    /// The nodes that traffic goes to encrypted.
+    pub(crate) sessions: Vec<WireguardSession>,
+}
+
+/// A node that traffic goes to encrypted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub(crate) struct WireguardSession {
+    /// Its address.
+    pub(crate) peer: String,
+    /// Its public key.
+    pub(crate) public_key: String,
+    /// There is a session. Without one VPP makes one when there is something to send.
+    pub(crate) established: bool,
 }
 
 /// What an audit found: VPP was read and compared with what was put into it.
