@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{Notify, Semaphore, oneshot, watch};
-use vpp_wire::{Dump, Message, MessageTable, ParseError, Reply, Request};
+use vpp_wire::message::START;
+use vpp_wire::{Cursor, Dump, Message, MessageTable, ParseError, Reply, Request, Stream, VppError};
 
 use crate::conn::Conn;
 use crate::error::CallError;
@@ -155,11 +156,60 @@ impl Client {
     ) -> Result<A, CallError> {
         let _permit = self.shared().calls.acquire().await.map_err(|_| CallError::NotSent)?;
         let (sender, receiver) = oneshot::channel();
-        let folding = Folding { into, fold, sender, _details: std::marker::PhantomData::<fn(&D::Details)> };
+        let details = std::marker::PhantomData::<fn(&D::Details)>;
+        let folding = Folding { into, fold, end: |_| Ok(()), sender, details };
         let sink = Arc::new(Fold(Mutex::new(Some(folding))));
         let to = Answer::new(sink, 0);
         self.shared().outbox.put(|batch| batch.dump(dump, self.pin, to));
-        receiver.await.unwrap_or(Err(CallError::Lost))
+        receiver.await.unwrap_or(Err(CallError::Lost)).map(|(into, ..)| into)
+    }
+
+    /// Sends a stream, again and again where VPP left off, and folds its details into `into`; as [`Self::dump`], but others
+    /// are served in between.
+    ///
+    /// # Errors
+    /// Every [`CallError`].
+    pub async fn stream<S: Stream + Clone, A: Send + 'static>(
+        &self,
+        stream: &S,
+        into: A,
+        fold: impl FnMut(&mut A, &S::Details) + Send + 'static,
+    ) -> Result<A, CallError> {
+        let _permit = self.shared().calls.acquire().await.map_err(|_| CallError::NotSent)?;
+        let (mut stream, mut state) = (stream.clone(), (into, fold));
+        let mut cursor = START;
+        loop {
+            stream.set_cursor(cursor);
+            let (sender, receiver) = oneshot::channel();
+            let details = std::marker::PhantomData::<fn(&S::Details)>;
+            let end = |payload: &[u8]| S::End::parse(payload).map(|end| (end.retval(), end.cursor()));
+            let folding = Folding { into: state.0, fold: state.1, end, sender, details };
+            let to = Answer::new(Arc::new(Fold(Mutex::new(Some(folding)))), 0);
+            self.shared().outbox.put(|batch| batch.stream(&stream, self.pin, to));
+            let (into, fold, (retval, next)) = receiver.await.unwrap_or(Err(CallError::Lost))?;
+            match retval.ok() {
+                // A cursor that stands still would ask for the same for ever.
+                Err(VppError::EAGAIN) if next != cursor => cursor = next,
+                Err(error) => return Err(CallError::Retval(error)),
+                Ok(()) => return Ok(into),
+            }
+            state = (into, fold);
+        }
+    }
+
+    /// Of a request that releases know in different forms, sends the one that this VPP has: `newer`, or else `older`.
+    ///
+    /// # Errors
+    /// As [`Self::call`].
+    pub async fn call_either<N: Request, O: Request<Reply = N::Reply>>(
+        &self,
+        newer: &N,
+        older: &O,
+    ) -> Result<N::Reply, CallError>
+    where
+        N::Reply: Copy + Send,
+    {
+        if self.knows::<N::Message>() { self.call(newer).await } else { self.call(older).await }
     }
 
     /// Sends a dump and collects copies of its details.
@@ -228,17 +278,18 @@ impl<M: Reply + Copy + Send> Sink for One<M> {
     }
 }
 
-struct Folding<A, F, M: ?Sized> {
+struct Folding<A, F, E, M: ?Sized> {
     into: A,
     fold: F,
-    sender: oneshot::Sender<Result<A, CallError>>,
-    _details: std::marker::PhantomData<fn(&M)>,
+    end: fn(&[u8]) -> Result<E, ParseError>,
+    sender: oneshot::Sender<Result<(A, F, E), CallError>>,
+    details: std::marker::PhantomData<fn(&M)>,
 }
 
-/// Folds details.
-struct Fold<A, F, M: ?Sized>(Mutex<Option<Folding<A, F, M>>>);
+/// Folds details, and takes from the message behind them what a stream needs to know.
+struct Fold<A, F, E, M: ?Sized>(Mutex<Option<Folding<A, F, E, M>>>);
 
-impl<A: Send, F: FnMut(&mut A, &M) + Send, M: Message + ?Sized> Sink for Fold<A, F, M> {
+impl<A: Send, F: FnMut(&mut A, &M) + Send, E: Send, M: Message + ?Sized> Sink for Fold<A, F, E, M> {
     fn details(&self, payload: &[u8]) -> Result<(), ParseError> {
         let details = M::parse(payload)?;
         if let Some(folding) = self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
@@ -249,8 +300,9 @@ impl<A: Send, F: FnMut(&mut A, &M) + Send, M: Message + ?Sized> Sink for Fold<A,
 
     fn done(&self, _: u32, outcome: Result<&[u8], CallError>) {
         if let Some(folding) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            let end = outcome.and_then(|payload| (folding.end)(payload).map_err(CallError::Malformed));
             // The caller may have stopped waiting.
-            let _ = folding.sender.send(outcome.map(|_| folding.into));
+            let _ = folding.sender.send(end.map(|end| (folding.into, folding.fold, end)));
         }
     }
 }

@@ -24,6 +24,9 @@ pub enum CallError {
     /// It was not sent: this VPP does not know the message in that layout.
     #[error("this VPP has no {0}")]
     Missing(MsgName),
+    /// It was not sent: in a state that this connection has not shown yet it would hurt VPP, or go wrong without a word.
+    #[error("{0} is only sent once VPP has told what it depends on ({because})", because = because(.0))]
+    Unprepared(MsgName),
     /// The answer is too short for what it should be.
     #[error("VPP's answer cannot be read: {0}")]
     Malformed(#[from] ParseError),
@@ -35,7 +38,7 @@ impl CallError {
     pub const fn class(&self) -> Class {
         match self {
             Self::Retval(error) => error.class(),
-            Self::Missing(_) | Self::Malformed(_) => Class::Rejected,
+            Self::Missing(_) | Self::Unprepared(_) | Self::Malformed(_) => Class::Rejected,
             Self::Timeout => Class::Retry,
             Self::Lost | Self::NotSent => Class::Lost,
         }
@@ -66,6 +69,10 @@ pub enum ConnectError {
     /// This VPP lacks messages that are required.
     #[error("this VPP lacks {}", list(.0))]
     Missing(Vec<MsgName>),
+}
+
+fn because(name: &MsgName) -> &'static str {
+    vpp_wire::beforehand::rule(name.name()).map_or("", |rule| rule.because)
 }
 
 fn list(names: &[MsgName]) -> String {

@@ -5,13 +5,16 @@
 //! ends up spinning. Everybody else talks to that task through a [`Client`]:
 //!
 //! * [`Client::call`]: one request, its reply
-//! * [`Client::dump`]: any number of details, folded as they arrive
+//! * [`Client::dump`]: any number of details, folded as they arrive; [`Client::stream`]: part by part
 //! * [`Client::pipeline`]: many requests in flight, completions in batches, nothing allocated per message
 //! * [`Notices`]: what VPP tells unasked
 //! * [`Client::state`]: connecting, or up with a [`Generation`], which a reconnect changes
 //!
 //! At most a window of requests is in flight (200 and fewer are safe for VPP), each with a deadline. Requests made
 //! for one generation are never sent to another: the indices in them would name other things.
+//!
+//! At connect the client has VPP let go of connections that others leaked. A request that would hurt VPP in a state that
+//! the connection has not shown yet ([`wire::beforehand`]) is not sent: [`CallError::Unprepared`].
 //!
 //! *Never here:* what the requests mean, retrying them, or remembering anything across a reconnect.
 

@@ -3,6 +3,7 @@
 //! Reading goes on whatever writing does. A request is admitted when the window has room: only then it gets its id,
 //! the handle and its context, in the buffer where its caller encoded it, and only admitted bytes are written.
 
+mod beforehand;
 pub(crate) mod farewell;
 mod handshake;
 
@@ -59,6 +60,7 @@ pub(crate) struct Link {
     version: Arc<str>,
     /// By message id, for those that are not ordinary replies.
     roles: Vec<Role>,
+    told: beforehand::Told,
     /// Frames: written up to here, admitted up to there, the rest waits for the window with its entries.
     staged: Batch,
     written: usize,
@@ -240,7 +242,16 @@ impl Link {
                         to.done(Err(CallError::Malformed(error)));
                     }
                 }
-                Match::Last(to) => to.done(Ok(payload)),
+                Match::Last(to, details) => {
+                    // Of a dump the details were the answer, whatever stands behind them.
+                    let good = context_at(payload, at + 4).is_some_and(|retval| retval.value() == 0);
+                    match details {
+                        Some(details) => self.told.hear(details),
+                        None if good => self.told.hear(id),
+                        None => {}
+                    }
+                    to.done(Ok(payload));
+                }
                 Match::Late => count(&tally.late),
                 Match::Unexpected => {
                     let pinged = self.ping.is_some_and(|(pinged, _)| pinged == context);
@@ -316,10 +327,14 @@ impl Link {
             |message: &Descriptor| self.table.id(&message.name).ok_or(CallError::Missing(message.name));
         let request = lookup(entry.request)?;
         let answer = lookup(entry.answer)?;
-        let expected = match entry.ping_at {
-            Some(_) => Expected { last: id::CONTROL_PING_REPLY, details: Some(answer) },
-            None => Expected { last: answer, details: None },
+        let expected = match (entry.ping_at, entry.end) {
+            (Some(_), _) => Expected { last: id::CONTROL_PING_REPLY, details: Some(answer) },
+            (None, Some(end)) => Expected { last: lookup(end)?, details: Some(answer) },
+            (None, None) => Expected { last: answer, details: None },
         };
+        if !self.told.allows(request) {
+            return Err(CallError::Unprepared(entry.request.name));
+        }
         Ok((request, expected))
     }
 

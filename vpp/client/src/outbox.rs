@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 use vpp_wire::message::Descriptor;
-use vpp_wire::{Dump, Message, ParseError, Payload, Request, frame};
+use vpp_wire::{Dump, Message, ParseError, Payload, Request, Stream, frame};
 
 use crate::error::CallError;
 use crate::state::Generation;
@@ -69,6 +69,8 @@ pub(crate) struct Entry {
     pub(crate) bytes: usize,
     /// A dump: the frame of a `control_ping` follows, this many bytes from the start.
     pub(crate) ping_at: Option<usize>,
+    /// A stream: the reply behind its details.
+    pub(crate) end: Option<&'static Descriptor>,
     /// Not to be sent to another generation.
     pub(crate) pin: Option<Generation>,
     pub(crate) to: Answer,
@@ -90,6 +92,7 @@ impl Batch {
             answer: descriptor::<R::Reply>(),
             bytes: self.bytes.len() - start,
             ping_at: None,
+            end: None,
             pin,
             to,
         });
@@ -105,6 +108,21 @@ impl Batch {
             answer: descriptor::<D::Details>(),
             bytes: self.bytes.len() - start,
             ping_at,
+            end: None,
+            pin,
+            to,
+        });
+    }
+
+    pub(crate) fn stream<S: Stream>(&mut self, stream: &S, pin: Option<Generation>, to: Answer) {
+        let start = self.bytes.len();
+        frame::push(&mut self.bytes, |out| stream.encode(out));
+        self.entries.push_back(Entry {
+            request: descriptor::<S::Message>(),
+            answer: descriptor::<S::Details>(),
+            bytes: self.bytes.len() - start,
+            ping_at: None,
+            end: Some(descriptor::<S::End>()),
             pin,
             to,
         });

@@ -2,6 +2,7 @@
 //! to the next deadline only when nothing else can happen, so no test waits and none depends on speed.
 
 mod answers;
+mod beforehand;
 mod leaving;
 mod reconnect;
 mod vpp;

@@ -45,8 +45,8 @@ pub(crate) struct Window<P> {
 pub(crate) enum Match<'a, P> {
     /// One of several; more will come.
     Details(&'a mut P),
-    /// The answer: the slot is free again.
-    Last(P),
+    /// The answer: the slot is free again. With the message of the details that came before, if it could have some.
+    Last(P, Option<MsgId>),
     /// The answer to a request given up, or part of it.
     Late,
     /// To nothing that is in flight.
@@ -103,12 +103,13 @@ impl<P> Window<P> {
         }
         if slot.expected.last == id {
             let sequence = slot.sequence;
+            let details = slot.expected.details;
             let pending = slot.pending.take();
             *place = None;
             self.free.push(at as u8);
             self.abandoned -= usize::from(pending.is_none());
             self.answered(sequence);
-            return pending.map_or(Match::Late, Match::Last);
+            return pending.map_or(Match::Late, |pending| Match::Last(pending, details));
         }
         if slot.expected.details != Some(id) {
             return Match::Unexpected;

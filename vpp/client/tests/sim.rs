@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ipnet::{IpNet, Ipv4Net};
-use vpp_client::wire::api::fib::FibSourceAdd;
+use vpp_client::wire::api::fib::{FibSourceAdd, FibSourceDump};
 use vpp_client::wire::api::ip::{IpRouteV2Dump, RouteDelete, RouteReplace};
 use vpp_client::wire::types::{AddressFamily, FibPath, FibSourceId, FibTarget, SwIfIndex, TableId};
 use vpp_client::wire::{Request, Retval};
@@ -82,6 +82,7 @@ async fn a_full_table_goes_through_one_window() {
     let vpp = OwnThread::start();
     let (client, _notices) = Client::connect(&vpp.socket, ClientSettings::default());
     let client = client.at(client.ready().await.unwrap());
+    client.dump_all(&FibSourceDump::default()).await.unwrap();
     let source: FibSourceId = client.call(&FibSourceAdd::below_api("test", 130).unwrap()).await.unwrap().id;
     let path = |last| {
         let hop = Ipv4Addr::new(192, 0, 2, last).into();

@@ -53,6 +53,7 @@ async fn a_peer_is_brought_up_and_taken_down() {
 
     vpp.call(&IpTableAddDel::add(TableId::new(1), false, "pods").unwrap()).await.unwrap();
     assert_eq!(vpp.dump_all(&IpTableDump::default()).await.unwrap().len(), 3);
+    vpp.dump_all(&FibSourceDump::default()).await.unwrap();
     let source = vpp.call(&FibSourceAdd::below_api("agent", 200).unwrap()).await.unwrap().id;
     let sources = vpp.dump_all(&FibSourceDump::default()).await.unwrap();
     assert!(sources.iter().any(|details| details.src.id == source && details.src.name == *"agent"));
@@ -96,6 +97,7 @@ async fn a_restart_is_a_new_generation_and_a_pipeline_sees_every_fate() {
     let dir = tempfile::tempdir().unwrap();
     let (sim, client, _notices) = start(&dir);
     let first = client.ready().await.unwrap();
+    client.dump_all(&FibSourceDump::default()).await.unwrap();
     let source = client.call(&FibSourceAdd::below_api("agent", 200).unwrap()).await.unwrap().id;
     let path = [FibPath::new(FibTarget::Drop, AddressFamily::IP4).unwrap()];
     sim.fault(Fault::Restart {

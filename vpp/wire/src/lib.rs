@@ -31,7 +31,9 @@ pub mod retval;
 pub mod types;
 
 pub use head::{ClientIndex, Context, MsgId};
-pub use message::{Dump, Kind, Message, Notice, ParseError, Payload, Refused, Reply, Request};
+pub use message::{
+    Cursor, Dump, Kind, Message, Notice, ParseError, Payload, Refused, Reply, Request, Stream,
+};
 pub use name::{MessageTable, MsgName};
 pub use retval::{Class, Retval, VppError};
 pub use zerocopy::{FromBytes, IntoBytes};

@@ -328,7 +328,7 @@ fn done(id: OpId, reply: VppReply) -> Event {
 fn failed(id: OpId, error: &CallError) -> Option<Event> {
     let failure = match error {
         CallError::Lost | CallError::NotSent => return None,
-        CallError::Timeout | CallError::Malformed(_) => VppFailure::Unanswered,
+        CallError::Timeout | CallError::Malformed(_) | CallError::Unprepared(_) => VppFailure::Unanswered,
         CallError::Missing(name) => VppFailure::Unsupported(Arc::from(name.to_string())),
         CallError::Retval(error) => request::failure(*error),
     };

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use tokio::net::UnixStream;
 use tokio::time::Instant;
 use vpp_wire::api::memclnt::{SockclntCreate, SockclntCreateReply, id};
+use vpp_wire::api::vlib::{CliInband, CliInbandReply, Heal};
 use vpp_wire::api::vpe::{ShowVersion, ShowVersionReply};
 use vpp_wire::head::{address, context_at, message_id};
 use vpp_wire::types::FixedString;
-use vpp_wire::{ClientIndex, Context, IntoBytes, Message, MessageTable, MsgId, frame};
+use vpp_wire::{ClientIndex, Context, IntoBytes, Message, MessageTable, MsgId, Payload, frame};
 
+use super::beforehand::Told;
 use super::{FAR, Link, roles};
 use crate::error::ConnectError;
 use crate::inbox::Inbox;
@@ -33,6 +35,7 @@ impl Link {
             table: Arc::default(),
             version: Arc::from(""),
             roles: Vec::new(),
+            told: Told::default(),
             staged: Batch::default(),
             written: 0,
             admitted: 0,
@@ -50,6 +53,7 @@ impl Link {
             return Err(ConnectError::Missing(missing));
         }
         link.ask_version().await?;
+        link.heal().await?;
         link.heard = Instant::now();
         Ok(link)
     }
@@ -68,6 +72,7 @@ impl Link {
         }
         self.handle = handle;
         self.roles = roles(&table);
+        self.told = Told::nothing(&table);
         self.table = Arc::new(table);
         Ok(())
     }
@@ -92,6 +97,24 @@ impl Link {
             })
             .await?;
         Ok(())
+    }
+
+    /// Has VPP let go of connections that others have left without a farewell, should it have leaked some.
+    async fn heal(&mut self) -> Result<(), ConnectError> {
+        let ids =
+            (self.table.id(&CliInband::DESCRIPTOR.name), self.table.id(&CliInbandReply::DESCRIPTOR.name));
+        let (Some(request), Some(reply)) = ids else {
+            return Ok(());
+        };
+        let handle = self.handle;
+        self.send(|out| {
+            let start = out.len();
+            Heal.encode(out);
+            let _ = out.get_mut(start..).is_some_and(|payload| address(payload, request, handle, CONTEXT));
+        })
+        .await?;
+        // The script does not exist, so the answer is an error: that it comes is all that is expected.
+        self.receive(reply, 2, |_| Ok(())).await
     }
 
     /// Writes one frame, all of it.

@@ -11,7 +11,7 @@ use vpp_wire::frame::{self, Cut, HEADER};
 use vpp_wire::head::{EchoHead, ReplyHead, context_at, message_id};
 use vpp_wire::message::Tailed;
 use vpp_wire::types::FixedString;
-use vpp_wire::{ClientIndex, Context, IntoBytes, Message, MsgId, Retval, api};
+use vpp_wire::{ClientIndex, Context, IntoBytes, Message, MsgId, MsgName, Retval, api};
 
 use crate::{Client, ClientSettings, ConnState, Generation, Notices};
 
@@ -25,13 +25,21 @@ pub(super) struct Vpp {
     _dir: TempDir,
     /// Messages this VPP lacks.
     pub(super) lacks: Vec<&'static str>,
+    /// A form of a message that it lacks.
+    pub(super) lacks_form: Option<MsgName>,
 }
 
 impl Vpp {
     pub(super) fn listen() -> Self {
         let dir = TempDir::new().unwrap();
         let path = dir.path().join("api.sock");
-        Self { listener: UnixListener::bind(&path).unwrap(), path, _dir: dir, lacks: Vec::new() }
+        Self {
+            listener: UnixListener::bind(&path).unwrap(),
+            path,
+            _dir: dir,
+            lacks: Vec::new(),
+            lacks_form: None,
+        }
     }
 
     /// A client of this VPP, connected.
@@ -44,7 +52,12 @@ impl Vpp {
 
     /// The next connection, without a word.
     pub(super) async fn accept_silently(&self) -> Peer {
-        Peer { stream: self.listener.accept().await.unwrap().0, bytes: Vec::new(), lacks: self.lacks.clone() }
+        Peer {
+            stream: self.listener.accept().await.unwrap().0,
+            bytes: Vec::new(),
+            lacks: self.lacks.clone(),
+            lacks_form: self.lacks_form,
+        }
     }
 
     /// The next connection, introduced.
@@ -63,6 +76,10 @@ impl Vpp {
         };
         assert!(ShowVersion::parse(&ask.payload).is_ok());
         peer.send(version.as_bytes()).await;
+        let heal = peer.expect("cli_inband").await;
+        let mut nothing_there = plain(&heal, -1);
+        nothing_there.extend_from_slice(&[0; 4]);
+        peer.send(&nothing_there).await;
         peer
     }
 }
@@ -115,6 +132,7 @@ pub(super) struct Peer {
     stream: UnixStream,
     bytes: Vec<u8>,
     lacks: Vec<&'static str>,
+    lacks_form: Option<MsgName>,
 }
 
 impl Peer {
@@ -124,8 +142,11 @@ impl Peer {
         assert_eq!(hello.name(), "sockclnt_create");
         let create = SockclntCreate::parse(&hello.payload).unwrap();
         assert_eq!(create.name.text(), b"peregrine");
-        let known: Vec<_> =
-            api::messages().filter(|message| !self.lacks.contains(&message.name.name())).collect();
+        let known: Vec<_> = api::messages()
+            .filter(|message| {
+                !self.lacks.contains(&message.name.name()) && self.lacks_form != Some(message.name)
+            })
+            .collect();
         let mut payload = Vec::new();
         let reply = SockclntCreateReply::append(&mut payload, known.len()).unwrap();
         reply.head = EchoHead {
