@@ -134,6 +134,10 @@ fn a_node_with_a_key_becomes_a_peer_of_the_interface_of_its_ip_version() {
         tunnel.contains("up=true") && tunnel.contains("mtu=8940") && tunnel.contains("cnat=true"),
         "{tunnel}"
     );
+    let explained = world.engine.explain("10.1.5.0/26".parse().unwrap());
+    assert_eq!(explained.carried.unwrap().hops[0].provider, Some("wireguard"));
+    let objects: Vec<_> = explained.objects.iter().map(|object| object.object.to_string()).collect();
+    assert!(objects.iter().any(|object| object.starts_with("wireguard peer")), "{objects:?}");
     assert!(world.engine.status().ready(), "{:?}", world.engine.status());
     let report = world.engine.status().vpp.unwrap().wireguard;
     assert_eq!(report.iter().map(|session| session.established).collect::<Vec<_>>(), [false, false]);
@@ -197,7 +201,12 @@ fn nodes_without_a_key_and_next_hops_of_no_node_are_said_aloud() {
     let said = conditions(&world).join("\n");
     assert!(said.contains("Node near metadata.annotations.projectcalico.org/WireguardPublicKey: WireGuard is on and this node has published no key, so traffic to its pods is not encrypted"), "{said}");
     assert!(said.contains("NextHop 203.0.113.5: WireGuard is on and no node has this address"), "{said}");
-    assert!(said.contains("IPPool plain spec: WireGuard is on, and traffic of a pool without encapsulation is not encrypted"), "{said}");
+    assert!(
+        said.contains(
+            "IPPool plain spec: WireGuard is on, and traffic of a pool without encapsulation is not encrypted"
+        ),
+        "{said}"
+    );
     // It has one now: nothing is left to say, and traffic moves.
     world.node("near", Some(node("192.0.2.2/24", None, Some(3))));
     world.settle();
@@ -417,6 +426,12 @@ fn sessions_are_known_and_missed_where_they_should_be_there() {
     world.settle();
     assert_eq!(tell(&mut world, false), (false, true));
     assert_eq!(tell(&mut world, true), (true, false));
+    assert_eq!(tell(&mut world, false), (false, true));
+    world.felix(on());
+    world.settle();
+    assert!(!conditions(&world).iter().any(|said| said.contains("no WireGuard session")), "it may be idle");
+    world.felix(FelixConfig { wireguard_keep_alive: Some(Duration::from_secs(25)), ..on() });
+    world.settle();
     assert_eq!(tell(&mut world, false), (false, true));
     world.route("10.1.5.0/26", None);
     world.settle();

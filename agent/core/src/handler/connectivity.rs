@@ -356,7 +356,9 @@ impl ConnectivityHandler {
             }
         });
         let carried = Carried { pool: pool.clone(), hops: hops.collect() };
-        let objects = way.wishes.objects.keys().copied().map(VppKey::Object);
+        let peers =
+            way.hops.iter().filter(|_| way.members.is_some()).filter_map(|hop| self.peers.of(hop.address));
+        let objects = way.wishes.objects.keys().copied().chain(peers).map(VppKey::Object);
         Some((carried, objects.chain(way.wishes.routes.keys().copied().map(VppKey::Route)).collect()))
     }
 

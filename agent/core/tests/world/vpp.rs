@@ -24,8 +24,8 @@ pub struct Vpp {
     pub tables: BTreeSet<(TableId, Family)>,
     pub source: Option<FibSourceId>,
     pub peers: BTreeMap<u32, Peer>,
-    /// Which peer each gateway on a WireGuard interface leads to: the one that could have its address when both were there
-    /// first. It is not looked for again when that one goes, only when another one comes.
+    /// Which peer each gateway on a WireGuard interface leads to. When that one goes it leads nowhere, though another one could
+    /// have its address, until a peer is added.
     pub bound: BTreeMap<(u32, IpAddr), u32>,
     pub routes: BTreeMap<RouteKey, Vec<FibPath>>,
 }

@@ -194,7 +194,7 @@ impl State {
             return None;
         }
         let name = format!("wg{}", wg.instance).into_bytes();
-        let mut interface = Interface::new(Kind::Wireguard(wg), name, "WireGuard Tunnel");
+        let mut interface = Interface::new(Kind::Wireguard(wg), name, "Wireguard Tunnel");
         (interface.link_mtu, interface.mtu) = (0, [0; 4]);
         Some(self.interfaces.add(interface))
     }

@@ -35,6 +35,11 @@ impl Peers {
         self.changed.extend(hops.iter().map(|hop| hop.address));
     }
 
+    /// The peer that a next hop is.
+    pub(super) fn of(&self, hop: IpAddr) -> Option<ObjectKey> {
+        self.at.get(&hop).copied()
+    }
+
     /// Something about the nodes at these addresses changed.
     pub(super) fn look_at_all(&mut self, addresses: &BTreeSet<IpAddr>) {
         self.changed.extend(addresses);
@@ -64,6 +69,8 @@ impl ConnectivityHandler {
             self.peers.at.insert(*hop, key);
             let before = self.peers.wanted.insert(key, Arc::clone(&peer));
             if before.as_ref() != Some(&peer) {
+                // Its session begins anew, and is looked at by then.
+                fx.conditions(Origin::Connectivity, session_subject(*hop), Vec::new());
                 fx.vpp.push(VppEdit::Define(key, Spec::WireguardPeer(peer)));
             }
             if before.is_none() {

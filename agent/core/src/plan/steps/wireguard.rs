@@ -1,7 +1,7 @@
 //! WireGuard interfaces and their peers.
 //!
-//! VPP knows where to send a packet by the first peer that may have its gateway, and does not look again when that peer goes: so
-//! of two peers at one address, as after a change of the node's key, the old one goes before the new one comes.
+//! When a peer goes, VPP drops what is sent to gateways that it could have, though another peer could have them too, until
+//! one is added. So of two peers at one address, as after a change of the node's key, the old one goes before the new one comes.
 
 use std::net::IpAddr;
 

@@ -3,6 +3,8 @@
 //! VPP tells of a peer's sessions only who asked for this very peer, and forgets that with the peer; so it is asked for each new
 //! one, and how the peer stands right after that, as its session may have been faster.
 
+use std::time::Duration;
+
 use agent_core::desired::{Tunnel, WireguardKey};
 use agent_core::event::{DumpedPeer, DumpedTunnel, SwIfIndex};
 use agent_core::model::PublicKey;
@@ -20,6 +22,8 @@ use super::Wanted;
 use super::dump::if_known;
 use super::request::{Outcome, interface, named, refused};
 
+/// A new peer that has no session after this long has none: three attempts have been made by then.
+const HANDSHAKE: Duration = Duration::from_secs(15);
 /// All peers, all interfaces.
 const ALL: u32 = u32::MAX;
 
@@ -108,9 +112,14 @@ pub(super) async fn peers(client: &Client) -> Result<Vec<DumpedPeer>, CallError>
     if_known(client.dump(&WireguardPeersDump::new(ALL), Vec::new(), read).await)
 }
 
-/// A peer is new: ask for news of it, and how it stands.
+/// A peer is new: ask for news of it, and how it stands. That there is no session yet means nothing at first.
 pub(super) async fn follow(client: Client, peer: u32) -> Vec<(u32, bool)> {
     watch(&client, peer).await;
+    let now = sessions(&client, peer).await;
+    if now.iter().any(|(_, established)| *established) {
+        return now;
+    }
+    tokio::time::sleep(HANDSHAKE).await;
     sessions(&client, peer).await
 }
 
