@@ -4,7 +4,9 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::{KeyPair, NodeName, PerFamily};
+use ipnet::IpNet;
+
+use crate::model::{KeyPair, NodeName, PerFamily, Psk};
 
 /// Settings of the engine.
 #[derive(Clone, Debug)]
@@ -17,6 +19,12 @@ pub struct Config {
     pub mode: BgpMode,
     /// Names by which filters may call the interface that leads to other nodes; none where they are not known.
     pub uplink_names: Vec<Arc<str>>,
+    /// Ranges of services, besides those of the cluster's settings.
+    pub service_prefixes: Vec<IpNet>,
+    /// What an earlier run noted of VPP, as [`Engine::remembered`](crate::Engine::remembered) says.
+    pub remembered: Vec<IpNet>,
+    /// IPsec, where it is on.
+    pub ipsec: Option<IpsecConfig>,
     /// What the priorities of own routes become on the wire.
     pub priorities: RoutePriorities,
     /// Our keys for WireGuard, by the IP version of the traffic between nodes. Where there is none it can't be used.
@@ -38,6 +46,9 @@ impl Config {
             vpp: Some(VppConfig::default()),
             mode: BgpMode::DualStack,
             uplink_names: Vec::new(),
+            service_prefixes: Vec::new(),
+            remembered: Vec::new(),
+            ipsec: None,
             priorities: RoutePriorities::Classic,
             encryption: Encryption::default(),
             wireguard_keys: PerFamily::default(),
@@ -45,6 +56,19 @@ impl Config {
             fallback_router_id: Ipv4Addr::new(192, 0, 0, 1),
         }
     }
+}
+
+/// Settings of IPsec.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IpsecConfig {
+    /// The key that all nodes share. Nothing is carried without one.
+    pub psk: Option<Psk>,
+    /// So many addresses each node has besides its own, with the next numbers in the third octet.
+    pub extra_addresses: u8,
+    /// There are tunnels from each address to each, rather than to its counterpart only.
+    pub cross_tunnels: bool,
+    /// So many of VPP's workers do nothing but encrypt; 0: each encrypts what it forwards.
+    pub async_threads: u32,
 }
 
 /// What becomes of pods' traffic where WireGuard is on.

@@ -25,7 +25,9 @@ use crate::desired::VppKey;
 use crate::effects::{Effects, Origin, StatusPatch};
 use crate::event::{Change, Event, SpeakerEvent, VppEvent};
 use crate::explain::Explained;
-use crate::handler::{BgpHandler, ConnectivityHandler, Handler, HostHandler, PeerHandler, RoutingHandler};
+use crate::handler::{
+    BgpHandler, ConnectivityHandler, Handler, HostHandler, PeerHandler, RoutingHandler, SnatHandler,
+};
 use crate::model::{Condition, Filter, FilterName, PerFamily, PublicKey, RouteKey, TableId};
 use crate::plan::{Audit, SpeakerOp, SpeakerPlan, VppOp, VppPlan, VppReport, VppState};
 
@@ -42,6 +44,7 @@ pub struct Engine {
     routing: RoutingHandler,
     connectivity: ConnectivityHandler,
     host: HostHandler,
+    snat: SnatHandler,
     vpp: Option<VppPlan>,
     speaker: SpeakerPlan,
     sources: Sources,
@@ -165,7 +168,8 @@ impl Engine {
             routing: RoutingHandler::new(&config),
             connectivity: ConnectivityHandler::new(&config),
             host: HostHandler::new(&config),
-            vpp: config.vpp.as_ref().map(|vpp| VppPlan::new(vpp.window, vpp.audit)),
+            snat: SnatHandler::new(&config),
+            vpp: config.vpp.as_ref().map(|vpp| VppPlan::new(vpp.window, vpp.audit, &config.remembered)),
             speaker: SpeakerPlan::default(),
             sources: Sources::default(),
             converged: FamilySet::EMPTY,
@@ -290,6 +294,19 @@ impl Engine {
         self.vpp.as_ref().map_or(0, VppPlan::troubles)
     }
 
+    /// What VPP may hold of source NAT and does not show. It must be kept where [`Config::remembered`] can be read back from
+    /// before the operations leave that were handed out last.
+    #[must_use]
+    pub fn remembered(&self) -> Vec<IpNet> {
+        self.vpp.as_ref().map_or_else(Vec::new, VppPlan::remembered)
+    }
+
+    /// Another number than before where [`Self::remembered`] says something else. Costs nothing.
+    #[must_use]
+    pub fn notes(&self) -> u64 {
+        self.vpp.as_ref().map_or(0, VppPlan::notes)
+    }
+
     /// Families of which no more routes of the beginning are due: the speaker says so, or nobody is there who could send
     /// any.
     fn settled_families(&self) -> FamilySet {
@@ -337,6 +354,7 @@ impl Engine {
                 self.routing.on(now, &change, fx);
                 self.peer.on(now, &change, fx);
                 self.connectivity.on(now, &change, fx);
+                self.snat.on(now, &change, fx);
             }
             Event::Peer(change) => {
                 self.sources.peers |= is_resync(&change);
@@ -351,6 +369,7 @@ impl Engine {
                 self.sources.pools |= is_resync(&change);
                 self.bgp.on(now, &change, fx);
                 self.connectivity.on(now, &change, fx);
+                self.snat.on(now, &change, fx);
             }
             Event::Affinity(change) => {
                 self.sources.affinities |= is_resync(&change);
@@ -362,6 +381,7 @@ impl Engine {
                 self.routing.on(now, &change, fx);
                 self.peer.on(now, &change, fx);
                 self.connectivity.on(now, &change, fx);
+                self.snat.on(now, &change, fx);
             }
             Event::FelixConfig(change) => {
                 self.sources.felix_configs |= is_resync(&change);
@@ -375,6 +395,7 @@ impl Engine {
             }
             Event::Connectivity(change) => self.connectivity.on(now, &change, fx),
             Event::Address(change) => self.routing.on(now, &change, fx),
+            Event::HostTaps(taps) => self.snat.on(now, &taps, fx),
             Event::Fault(change) => self.fault(change, fx),
             Event::Vpp(VppEvent::WireguardSession { peer, established }) => {
                 let node = self.vpp.as_mut().and_then(|vpp| vpp.wireguard_session(peer, established));

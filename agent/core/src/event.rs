@@ -2,7 +2,9 @@
 //! variant makes the compiler ask `engine.rs` who hears it. What VPP is found to hold is in `dump`.
 
 mod dump;
+mod ike;
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -17,6 +19,7 @@ use crate::model::{
 use crate::plan::{OpId, VppFailure};
 
 pub use dump::{Dump, DumpedPeer, DumpedTunnel, Interface};
+pub use ike::DumpedProfile;
 
 /// A change of a keyed collection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +58,8 @@ pub enum Event {
     Connectivity(Change<RouteKey, Connectivity>),
     /// Prefixes of this node that peers shall hear of. A follow-up of `Affinity`.
     Address(Change<IpNet, Origin>),
+    /// Interfaces to the host, as VPP's manager says.
+    HostTaps(HostTaps),
     /// News of VPP.
     Vpp(VppEvent),
     /// News of the BGP speaker.
@@ -99,6 +104,10 @@ impl SwIfIndex {
     /// No interface.
     pub const NONE: Self = Self(u32::MAX);
 }
+
+/// The interfaces of VPP that lead to the host, complete; none where nobody says which they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostTaps(pub BTreeSet<SwIfIndex>);
 
 /// Id of a FIB source: who a route in VPP belongs to.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use agent_core::model::{
     Affinity, AffinityState, Encapsulation, FelixConfig, Node, NodeName, PerFamily, Pool, PublicKey,
 };
-use agent_core::plan::{VppAction, WireguardAction};
+use agent_core::plan::{NatAction, VppAction, WireguardAction};
 use proptest::prelude::*;
 use world::{Best, Fate, ME, World};
 
@@ -207,6 +207,7 @@ fn is_unseen(action: &VppAction) -> bool {
             | VppAction::SetGso { .. }
             | VppAction::SetCnat { .. }
             | VppAction::AddDecapNext { .. }
+            | VppAction::Nat(NatAction::SetPolicy | NatAction::Exclude { add: true, .. })
     )
 }
 

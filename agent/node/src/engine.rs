@@ -3,12 +3,13 @@
 //! It waits for nobody: an operation is handed over only where an executor has a free slot.
 
 mod blocks;
+mod notes;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use agent_core::event::Event;
+use agent_core::event::{Event, HostTaps};
 use agent_core::explain::Explained;
 use agent_core::model::{Condition, Filter, FilterName, PublicKey, Severity};
 use agent_core::plan::{Audit, SpeakerOp, VppOp, VppState};
@@ -22,11 +23,12 @@ use ipnet::IpNet;
 use tokio::sync::{mpsc, oneshot};
 
 use self::blocks::{BlockLog, Line};
+pub(crate) use self::notes::Notes;
 use crate::execute::speaker::SpeakerExecutor;
 use crate::execute::status::{Keys, NodeStatus};
 use crate::execute::vpp::{Connection, VppExecutor};
 use crate::inspect::answer::{Audited, Count, Problem, Unsettled, Vpp, Wireguard, WireguardSession};
-use crate::watch::{self, RibWatcher, SourceChange};
+use crate::watch::{self, InfoFile, RibWatcher, SourceChange};
 
 /// A question about the engine's state.
 #[derive(Debug)]
@@ -218,6 +220,17 @@ pub(crate) fn problem(condition: &Condition) -> Problem {
     }
 }
 
+/// Files of the engine's task.
+#[derive(Debug)]
+pub(crate) struct Files {
+    /// What VPP's manager has given VPP.
+    pub(crate) info_file: Option<InfoFile>,
+    /// What VPP may hold and does not show.
+    pub(crate) notes: Notes,
+    /// Where this node's keys are published.
+    pub(crate) status: NodeStatus,
+}
+
 /// What the engine's task is made of.
 #[derive(Debug)]
 pub(crate) struct EngineTask {
@@ -228,6 +241,8 @@ pub(crate) struct EngineTask {
     handle: Handle,
     rib: RibWatcher,
     objects: mpsc::Receiver<Vec<SourceChange>>,
+    info_file: Option<InfoFile>,
+    notes: Notes,
     asks: mpsc::Receiver<Ask>,
     status: NodeStatus,
     /// Who waits for an audit, and for which.
@@ -248,8 +263,8 @@ impl EngineTask {
         handle: Handle,
         rib: RibWatcher,
         objects: mpsc::Receiver<Vec<SourceChange>>,
+        files: Files,
         asks: mpsc::Receiver<Ask>,
-        status: NodeStatus,
     ) -> Self {
         let speaker = SpeakerExecutor::new(handle.clone());
         Self {
@@ -260,8 +275,10 @@ impl EngineTask {
             handle,
             rib,
             objects,
+            info_file: files.info_file,
+            notes: files.notes,
             asks,
-            status,
+            status: files.status,
             audits: Vec::new(),
             listen: Vec::new(),
             logged: BTreeMap::new(),
@@ -355,6 +372,7 @@ impl EngineTask {
         let now = self.now();
         if let Some(vpp) = &mut self.vpp {
             self.engine.next_vpp_ops(now, vpp.free(), &mut self.vpp_ops);
+            self.notes.keep(self.engine.notes(), || self.engine.remembered());
             self.vpp_ops.drain(..).for_each(|op| vpp.submit(op));
         }
         self.engine.next_speaker_ops(now, self.speaker.free(), &mut self.speaker_ops);
@@ -418,6 +436,7 @@ impl EngineTask {
                 // Its task has ended, which only the end of the process does.
                 None => std::future::pending().await,
             },
+            taps = next_taps(&mut self.info_file) => Ok(vec![Event::HostTaps(taps)]),
             ask = self.asks.recv() => {
                 if let Some(ask) = ask {
                     self.hear(ask);
@@ -432,6 +451,13 @@ impl EngineTask {
 async fn next_of(vpp: &mut Option<VppExecutor>) -> Vec<Event> {
     match vpp {
         Some(vpp) => vpp.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn next_taps(info_file: &mut Option<InfoFile>) -> HostTaps {
+    match info_file {
+        Some(file) => file.next().await,
         None => std::future::pending().await,
     }
 }

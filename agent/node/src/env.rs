@@ -16,7 +16,9 @@ use std::time::Duration;
 
 use table::{JSON_VARIABLES, ROWS, Row, WITHOUT_EFFECT, parse_listen, value};
 
-use agent_core::config::{Encryption, RoutePriorities};
+use agent_core::config::{Encryption, IpsecConfig, RoutePriorities};
+use agent_core::model::Psk;
+use ipnet::IpNet;
 
 use crate::log::LogSettings;
 use crate::yaml::{Flaw, Line, Mistake, Tree, Value, documents, nearest};
@@ -34,6 +36,8 @@ pub(crate) struct Settings {
     pub(crate) vpp: Option<PathBuf>,
     /// Name of the uplink in VPP; found by the node's address where absent.
     pub(crate) uplink: Option<String>,
+    /// What VPP's manager wrote, where there is one.
+    pub(crate) info_file: Option<PathBuf>,
     /// How long VPP may be away before own prefixes are withdrawn.
     pub(crate) loss_grace: Duration,
     /// How often all that VPP holds is compared with what is wanted; never where `None`.
@@ -44,6 +48,10 @@ pub(crate) struct Settings {
     pub(crate) priorities: RoutePriorities,
     /// What becomes of pods' traffic where WireGuard is on.
     pub(crate) encryption: Encryption,
+    /// Ranges of services, besides those of the cluster's settings.
+    pub(crate) service_prefixes: Vec<IpNet>,
+    /// IPsec, where it is on.
+    pub(crate) ipsec: Option<IpsecConfig>,
     /// BGP Identifier where it shall not be the node's IPv4 address.
     pub(crate) router_id: RouterIdChoice,
     /// Unix socket that the query commands ask.
@@ -66,11 +74,14 @@ impl Settings {
             namespace,
             vpp,
             uplink,
+            info_file,
             loss_grace,
             audit,
             mode,
             priorities,
             encryption,
+            service_prefixes,
+            ipsec,
             router_id,
             api,
             state,
@@ -83,12 +94,15 @@ impl Settings {
             ("namespace", *namespace != new.namespace),
             ("vpp.socket", *vpp != new.vpp),
             ("vpp.uplink", *uplink != new.uplink),
+            ("vpp.info-file", *info_file != new.info_file),
             ("vpp.loss-grace", *loss_grace != new.loss_grace),
             ("vpp.audit", *audit != new.audit),
             ("bgp.mode", *mode != new.mode),
             ("bgp.route-priority", *priorities != new.priorities),
             ("wireguard.traffic", encryption.what != new.encryption.what),
             ("wireguard.or-drop", encryption.or_drop != new.encryption.or_drop),
+            ("service-prefixes", *service_prefixes != new.service_prefixes),
+            ("features.ipsec or ipsec", *ipsec != new.ipsec),
             ("bgp.router-id", *router_id != new.router_id),
             ("api", *api != new.api),
             ("state", *state != new.state),
@@ -265,16 +279,29 @@ struct Draft {
     namespace: Option<String>,
     vpp: Option<Option<PathBuf>>,
     uplink: Option<String>,
+    info_file: Option<Option<PathBuf>>,
     loss_grace: Option<Duration>,
     audit: Option<Option<Duration>>,
     mode: Mode,
     priorities: RoutePriorities,
     encryption: Encryption,
+    service_prefixes: Option<Vec<IpNet>>,
+    ipsec_on: Option<bool>,
+    ipsec: IpsecDraft,
+    psk: Option<Psk>,
     router_id: RouterIdChoice,
     api: Option<PathBuf>,
     state: Option<PathBuf>,
     health: Option<Option<SocketAddr>>,
     log: LogSettings,
+}
+
+/// What is given of IPsec besides its key.
+#[derive(Debug, Default)]
+struct IpsecDraft {
+    extra_addresses: Option<u8>,
+    cross_tunnels: Option<bool>,
+    async_threads: Option<u32>,
 }
 
 impl Draft {
@@ -291,11 +318,19 @@ impl Draft {
             namespace: self.namespace.unwrap_or_else(|| "calico-vpp-dataplane".into()),
             vpp: self.vpp.unwrap_or_else(|| Some("/var/run/vpp/vpp-api.sock".into())),
             uplink: self.uplink,
+            info_file: self.info_file.unwrap_or_else(|| Some("/var/run/vpp/vppmanagerinfofile".into())),
             loss_grace: self.loss_grace.unwrap_or(Duration::from_secs(5)),
             audit: self.audit.unwrap_or(Some(Duration::from_secs(300))),
             mode: self.mode,
             priorities: self.priorities,
             encryption: self.encryption,
+            service_prefixes: self.service_prefixes.unwrap_or_default(),
+            ipsec: self.ipsec_on.unwrap_or_default().then_some(IpsecConfig {
+                psk: self.psk,
+                extra_addresses: self.ipsec.extra_addresses.unwrap_or_default(),
+                cross_tunnels: self.ipsec.cross_tunnels.unwrap_or_default(),
+                async_threads: self.ipsec.async_threads.unwrap_or_default(),
+            }),
             router_id: self.router_id,
             api: self.api.unwrap_or_else(|| crate::cli::DEFAULT_SOCKET.into()),
             state: self.state.unwrap_or_else(|| "/var/lib/peregrine".into()),
@@ -391,6 +426,8 @@ fn read_variables(
         let row = ROWS.iter().find(|row| row.variables.contains(&&*name));
         let json = JSON_VARIABLES.iter().any(|(known, _)| *known == name);
         let mistakes = match (row, text.to_str()) {
+            (Some(row), Some(text)) if row.is_secret() => (row.set)(draft, text).err().into_iter().collect(),
+            (Some(row), None) if row.is_secret() => vec![value("text in UTF-8", "what it is")],
             (Some(row), Some(text)) => (row.set)(draft, text.trim()).err().into_iter().collect(),
             (None, Some(text)) if json => read_json(&name, text, draft),
             (_, None) if row.is_some() || json => vec![value("text in UTF-8", &text.to_string_lossy())],
@@ -448,6 +485,9 @@ fn read_json(name: &str, text: &str, draft: &mut Draft) -> Vec<Mistake> {
         ("CALICOVPP_FEATURE_GATES", "srv6Enabled") => Some("features.srv6"),
         ("CALICOVPP_FEATURE_GATES", "multinetEnabled") => Some("features.multinet"),
         ("CALICOVPP_FEATURE_GATES", "ipsecEnabled") => Some("features.ipsec"),
+        ("CALICOVPP_IPSEC", "crossIPSecTunnels") => Some("ipsec.cross-tunnels"),
+        ("CALICOVPP_IPSEC", "nbAsyncCryptoThreads") => Some("ipsec.async-crypto-threads"),
+        ("CALICOVPP_IPSEC", "extraAddresses") => Some("ipsec.extra-addresses"),
         ("CALICOVPP_INITIAL_CONFIG", "healthCheckPort") => Some("health"),
         _ => None,
     };

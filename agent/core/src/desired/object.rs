@@ -6,8 +6,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use bgp_core::Family;
+use ipnet::IpNet;
 
-use super::{Tunnel, WireguardKey};
+use super::{IpipKey, SnatTable, Tunnel, WireguardKey};
+use crate::event::SwIfIndex;
 use crate::model::{PublicKey, RouteKey, TableId};
 
 /// An object of VPP other than a route. `plan/order.rs` has the rank of each and what it needs.
@@ -40,6 +42,22 @@ pub enum ObjectKey {
     /// A peer of a WireGuard interface, by what VPP tells it from others by. Value:
     /// [`Spec::WireguardPeer`](super::Spec::WireguardPeer).
     WireguardPeer(WireguardKey, PublicKey),
+    /// What IKEv2 has to know to protect an IPIP tunnel. Value: [`Spec::IkeProfile`](super::Spec::IkeProfile).
+    IkeProfile(IpipKey),
+    /// There is an association that protects the tunnel, for which VPP has set it up. Nobody can make it so alone: one end
+    /// begins, and does so again now and then until the other one takes part.
+    IkeSession(IpipKey),
+    /// Workers that do nothing but encrypt. Value: [`Spec::CryptoThreads`](super::Spec::CryptoThreads).
+    AsyncCrypto,
+    /// The addresses that sources become by source NAT; never taken back. Value:
+    /// [`Spec::SnatAddresses`](super::Spec::SnatAddresses).
+    SnatAddresses,
+    /// A destination for which sources are left alone.
+    SnatExclusion(IpNet),
+    /// What an interface that VPP's manager made is to source NAT. Its index is the manager's word, not ours to keep.
+    SnatInterface(SwIfIndex, SnatTable),
+    /// The rules for Kubernetes decide what is translated; never taken back.
+    SnatPolicy,
 }
 
 impl ObjectKey {
@@ -60,6 +78,13 @@ impl ObjectKey {
             Self::Mtu(_) => "mtu",
             Self::AdminUp(_) => "admin-up",
             Self::WireguardPeer(..) => "wireguard-peer",
+            Self::IkeProfile(_) => "ike-profile",
+            Self::IkeSession(_) => "ike-session",
+            Self::AsyncCrypto => "async-crypto",
+            Self::SnatAddresses => "snat-addresses",
+            Self::SnatExclusion(_) => "snat-exclusion",
+            Self::SnatInterface(..) => "snat-interface",
+            Self::SnatPolicy => "snat-policy",
         }
     }
 
@@ -74,12 +99,19 @@ impl ObjectKey {
             | Self::Cnat(tunnel)
             | Self::Mtu(tunnel)
             | Self::AdminUp(tunnel) => Some(*tunnel),
+            Self::IkeSession(ends) => Some(Tunnel::Ipip(*ends)),
             Self::Uplink
             | Self::FibSource
             | Self::Table(..)
             | Self::DecapNext(_)
             | Self::Tunnel(_)
-            | Self::WireguardPeer(..) => None,
+            | Self::WireguardPeer(..)
+            | Self::IkeProfile(_)
+            | Self::AsyncCrypto
+            | Self::SnatAddresses
+            | Self::SnatExclusion(_)
+            | Self::SnatInterface(..)
+            | Self::SnatPolicy => None,
         }
     }
 
@@ -116,6 +148,13 @@ impl fmt::Display for ObjectKey {
             Self::WireguardPeer(interface, key) => {
                 write!(f, "wireguard peer {key} of {} port {}", interface.local, interface.port)
             }
+            Self::IkeProfile(ends) => write!(f, "ike profile of ipip tunnel {ends}"),
+            Self::IkeSession(ends) => write!(f, "association of ipip tunnel {ends}"),
+            Self::AsyncCrypto => f.write_str("asynchronous encryption"),
+            Self::SnatAddresses => f.write_str("addresses of source nat"),
+            Self::SnatExclusion(prefix) => write!(f, "exclusion of {prefix} from source nat"),
+            Self::SnatInterface(index, table) => write!(f, "interface {} as {table} of source nat", index.0),
+            Self::SnatPolicy => f.write_str("policy of source nat"),
         }
     }
 }

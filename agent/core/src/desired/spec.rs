@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 
-use crate::desired::{ObjectKey, Tunnel, WireguardKey};
+use crate::desired::{IkeHeld, IkeProfile, ObjectKey, SnatAddresses, Tunnel, WireguardKey};
 use crate::event::SwIfIndex;
 use crate::model::{KeyPair, TableId};
 
@@ -26,6 +26,17 @@ pub enum Spec {
     WireguardKeys(KeyPair),
     /// Of [`ObjectKey::WireguardPeer`].
     WireguardPeer(Arc<WireguardPeer>),
+    /// Of [`ObjectKey::SnatAddresses`].
+    SnatAddresses(SnatAddresses),
+    /// Of [`ObjectKey::IkeProfile`]: what it shall be.
+    IkeProfile(IkeProfile),
+    /// Of [`ObjectKey::IkeProfile`]: what it is. It refers to its tunnel.
+    IkeHeld(IkeHeld),
+    /// Of [`ObjectKey::AsyncCrypto`]: how many workers do nothing but encrypt.
+    CryptoThreads(u32),
+    /// Of an object that VPP doesn't show, and of which a note says that VPP may hold it. Never wanted: whoever wants the
+    /// object has it asked for again.
+    Noted,
 }
 
 /// A peer of a WireGuard interface, besides its public key.
@@ -62,9 +73,16 @@ impl Spec {
     pub(crate) fn refers(&self) -> Option<ObjectKey> {
         match self {
             Self::WireguardPeer(peer) => Some(ObjectKey::Tunnel(Tunnel::Wireguard(peer.interface))),
-            Self::Lender(_) | Self::MtuRule(_) | Self::Mtu(_) | Self::Table(_) | Self::WireguardKeys(_) => {
-                None
-            }
+            Self::IkeHeld(held) => Some(ObjectKey::Tunnel(Tunnel::Ipip(held.ends))),
+            Self::Lender(_)
+            | Self::MtuRule(_)
+            | Self::Mtu(_)
+            | Self::Table(_)
+            | Self::WireguardKeys(_)
+            | Self::SnatAddresses(_)
+            | Self::IkeProfile(_)
+            | Self::CryptoThreads(_)
+            | Self::Noted => None,
         }
     }
 }

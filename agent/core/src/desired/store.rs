@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use bgp_core::time::Instant;
 
+use super::noted::Noted;
 use super::object::{ObjectKey, Owner, Path, Uplink, VppKey};
 use super::owners::Claims;
 use super::paths::{PathSets, SetId, Use};
 use super::prefix_map::PrefixMap;
 use super::spec::Spec;
+use super::tunnel::IpipKey;
 use crate::effects::VppEdit;
 use crate::event::{FibSourceId, SwIfIndex};
 use crate::model::{RouteKey, TableId};
@@ -142,6 +144,10 @@ pub(crate) struct Store {
     pub(crate) uplink: Option<Uplink>,
     /// The largest packet of the uplink, where there is one.
     pub(crate) uplink_mtu: Option<u32>,
+    /// Profiles of IKEv2 that were made just now: nothing was begun with them.
+    pub(crate) fresh: BTreeSet<IpipKey>,
+    /// What VPP may hold and doesn't show.
+    pub(crate) noted: Noted,
     claims: Claims,
     /// How many sets of paths and values that VPP holds, or may hold, use an object.
     users: BTreeMap<ObjectKey, u32>,
@@ -371,6 +377,7 @@ impl Store {
             entry.wanted() || entry.lingers.is_some()
         });
         self.users.clear();
+        self.fresh.clear();
     }
 
     /// Whether an object is there and stays.

@@ -10,8 +10,8 @@ use ipnet::IpNet;
 
 pub use wireguard::DumpedPeer;
 
-use super::{FibPath, FibSourceId, SwIfIndex};
-use crate::desired::Tunnel;
+use super::{DumpedProfile, FibPath, FibSourceId, SwIfIndex};
+use crate::desired::{SnatAddresses, Tunnel};
 use crate::model::{RouteKey, TableId};
 
 /// What VPP holds, as far as this agent cares.
@@ -29,6 +29,10 @@ pub struct Dump {
     pub vrfs: Vec<(SwIfIndex, Family, TableId)>,
     /// All peers of WireGuard interfaces.
     pub wireguard: Vec<DumpedPeer>,
+    /// All profiles of IKEv2.
+    pub ike: Vec<DumpedProfile>,
+    /// The addresses of source NAT; none where it has not been set up.
+    pub snat: Option<SnatAddresses>,
     /// All routes of our FIB source, of all tables; empty where we have no source.
     pub routes: Vec<(RouteKey, Vec<FibPath>)>,
 }

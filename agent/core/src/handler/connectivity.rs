@@ -78,6 +78,7 @@ impl ConnectivityHandler {
     pub(crate) fn new(config: &Config) -> Self {
         let mut facts = Facts::new(config.node.clone(), config.encryption);
         facts.keys = config.wireguard_keys.clone();
+        facts.ipsec = config.ipsec.clone();
         Self {
             me: config.node.clone(),
             facts,
@@ -458,6 +459,24 @@ fn condition(me: &NodeName, problem: Unserved) -> Condition {
             )
         }
         Unserved::NoLocalKey(hop) => wireguard::keyless(me, hop.is_ipv4()),
+        Unserved::NoLocalIpv4(hop) => Condition::error(
+            ObjectRef::new("Node", me.as_str()),
+            "metadata.annotations.projectcalico.org/IPv4Address",
+            format!("no IPv4 address, which IPsec tunnels need, so nothing behind {hop} is reached"),
+            "set the annotation to this node's IPv4 address and subnet length, or turn features.ipsec off",
+        ),
+        Unserved::NoRemoteIpv4(hop) => Condition::error(
+            ObjectRef::new("next hop", hop.to_string()),
+            "",
+            "IPsec tunnels need an IPv4 address, and no node that has one has this address",
+            "give the node of this address an IPv4 address too, or turn features.ipsec off",
+        ),
+        Unserved::NoPreSharedKey => Condition::error(
+            ObjectRef::new("setting", "ipsec.psk"),
+            "",
+            "features.ipsec is on and there is no key, so nothing is reached for which pools want IPIP",
+            "set ipsec.psk, or CALICOVPP_IPSEC_IKEV2_PSK from a Secret, to the key that all nodes share",
+        ),
     }
 }
 

@@ -5,6 +5,7 @@
 //! - `bgp`: filters, pools and settings to policies; best paths to connectivity
 //! - `routing`: which prefixes this node originates
 //! - `connectivity`: destinations to objects of VPP
+//! - `snat`: which sources are translated, and for which destinations
 //! - `host`: where VPP's uplink is to be found
 //!
 //! Who hears which event is listed in `engine.rs`.
@@ -14,6 +15,7 @@ mod connectivity;
 mod host;
 mod peer;
 mod routing;
+mod snat;
 
 use bgp_core::time::Instant;
 
@@ -25,6 +27,7 @@ pub(crate) use connectivity::ConnectivityHandler;
 pub(crate) use host::HostHandler;
 pub(crate) use peer::PeerHandler;
 pub(crate) use routing::RoutingHandler;
+pub(crate) use snat::SnatHandler;
 
 /// A handler hears an event by implementing this for its payload.
 pub(crate) trait Handler<E> {

@@ -15,6 +15,7 @@ mod name;
 mod node;
 mod peer;
 mod pool;
+mod psk;
 mod wireguard;
 
 pub use affinity::{Affinity, AffinityState};
@@ -33,4 +34,5 @@ pub use node::Node;
 pub(crate) use node::family_of;
 pub use peer::{NextHopChoice, PeerEndpoint, PeerPort, PeerSpec, SourceAddress};
 pub use pool::{Encapsulation, Pool};
+pub use psk::Psk;
 pub use wireguard::{KeyId, KeyPair, PublicKey};

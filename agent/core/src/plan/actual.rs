@@ -7,6 +7,8 @@
 //! Routes are put into a tunnel only when it has its tag. So a route of ours into an interface that is gone, or into a
 //! tunnel without a tag, was put there when the index meant another interface: it is dead.
 
+mod ike;
+mod nat;
 mod wireguard;
 
 use std::collections::BTreeMap;
@@ -52,9 +54,11 @@ pub(super) fn merge(store: &mut Store, dump: &Dump) {
     for (table, family) in &dump.tables {
         store.objects.entry(ObjectKey::Table(*table, *family)).or_default().actual = Actual::Present;
     }
+    nat::merge(store, dump);
     let interfaces: BTreeMap<SwIfIndex, &Interface> = dump.interfaces.iter().map(|i| (i.index, i)).collect();
     let tunnels = merge_tunnels(store, dump, &interfaces);
     wireguard::merge(store, dump, &tunnels);
+    ike::merge(store, dump, &interfaces);
     for (key, paths) in &dump.routes {
         let id = if paths.iter().any(|path| is_dead(&interfaces, &tunnels, path)) {
             SetId::DEAD

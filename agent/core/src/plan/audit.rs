@@ -150,8 +150,8 @@ fn unsettled(store: &Store) -> BTreeSet<VppKey> {
 
 fn as_wanted(store: &Store, key: &ObjectKey, entry: &ObjectEntry) -> bool {
     let rules = Rules::of(key);
-    if *key == ObjectKey::Uplink || !rules.shown {
-        // The first is only ever found, the others never seen.
+    if matches!(key, ObjectKey::Uplink | ObjectKey::IkeSession(_)) || !rules.shown {
+        // The first is only ever found, the next comes and goes with the other node, the others are never seen.
         true
     } else if entry.wanted() {
         settled(store, key, entry)

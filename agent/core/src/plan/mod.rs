@@ -22,7 +22,8 @@ mod steps;
 
 pub use audit::Audit;
 pub use operation::{
-    OpId, Retval, SpeakerOp, TUNNEL_TAG, VppAction, VppFailure, VppOp, WireguardAction, tag,
+    IkeAction, IkeRequest, NatAction, OpId, Retval, SpeakerOp, TUNNEL_TAG, VppAction, VppFailure, VppOp,
+    WireguardAction, profile_ends, profile_name, tag,
 };
 pub(crate) use order::family;
 pub use report::{BlockedObject, KindCounts, VppReport, VppState, WireguardSession};

@@ -1,5 +1,7 @@
 //! What executors are asked to do, and how it can fail.
 
+mod ike;
+mod nat;
 mod wireguard;
 
 use std::fmt;
@@ -9,6 +11,9 @@ use std::sync::Arc;
 use bgp_core::Family;
 use bgp_core::command::Command;
 use ipnet::IpNet;
+
+pub use ike::{IkeAction, IkeRequest, profile_ends, profile_name};
+pub use nat::NatAction;
 
 use crate::desired::{Tunnel, VxlanKey};
 use crate::event::{FibPath, FibSourceId, SwIfIndex};
@@ -141,6 +146,10 @@ pub enum VppAction {
         /// The interface.
         index: SwIfIndex,
     },
+    /// Something about IKEv2.
+    Ike(IkeAction),
+    /// Something about source NAT.
+    Nat(NatAction),
     /// Add a route, or replace all its paths, in one message.
     PutRoute {
         /// Who it belongs to.

@@ -26,8 +26,10 @@ pub(super) enum Rank {
     Policy,
     /// Routes and steering, coming, changing and going.
     Route,
-    /// Source NAT.
+    /// Source NAT: addresses, exclusions, interfaces.
     Nat,
+    /// The policy of source NAT, which is to find all exclusions.
+    NatPolicy,
     /// Local SIDs and SR policies going: after what led into them.
     PolicyRemoval,
     /// Peers and the like going.
@@ -130,6 +132,35 @@ impl Rules {
                 changing: Changing::Anew,
                 ..Self::BASE
             },
+            // It goes before its tunnel, to which its value refers; so it stays as long.
+            ObjectKey::IkeProfile(_) => Self {
+                comes: Rank::Setting,
+                goes: Rank::SettingRemoval,
+                end: End::Deleted,
+                linger: Self::INTERFACE.linger,
+                ..Self::BASE
+            },
+            ObjectKey::IkeSession(_) => Self::SETTING,
+            ObjectKey::AsyncCrypto => Self { shown: false, optional: true, ..Self::BASE },
+            // Addresses that are taken back take everything else along, that of others too.
+            ObjectKey::SnatAddresses => {
+                Self { comes: Rank::Nat, goes: Rank::Nat, optional: true, ..Self::BASE }
+            }
+            ObjectKey::SnatExclusion(_) | ObjectKey::SnatInterface(..) => Self {
+                comes: Rank::Nat,
+                goes: Rank::SettingRemoval,
+                end: End::Deleted,
+                shown: false,
+                optional: true,
+                ..Self::BASE
+            },
+            ObjectKey::SnatPolicy => Self {
+                comes: Rank::NatPolicy,
+                goes: Rank::NatPolicy,
+                shown: false,
+                optional: true,
+                ..Self::BASE
+            },
             ObjectKey::Gso(_) | ObjectKey::Cnat(_) => Self { shown: false, optional: true, ..Self::SETTING },
         }
     }
@@ -142,12 +173,14 @@ pub(super) enum Need {
     Present(ObjectKey),
     /// Where it is wanted at all, it must be there or on its way: the request is good without it, the result is not.
     After(ObjectKey),
+    /// It must not be there any more.
+    Gone(ObjectKey),
 }
 
 impl Need {
     pub(super) const fn key(&self) -> ObjectKey {
         match self {
-            Self::Present(key) | Self::After(key) => *key,
+            Self::Present(key) | Self::After(key) | Self::Gone(key) => *key,
         }
     }
 }
@@ -160,7 +193,22 @@ pub(super) fn needs_of_object(key: &ObjectKey, spec: Option<&Spec>, mut each: im
         | ObjectKey::FibSource
         | ObjectKey::Table(..)
         | ObjectKey::DecapNext(_)
-        | ObjectKey::Tunnel(Tunnel::Ipip(_) | Tunnel::Wireguard(_)) => {}
+        | ObjectKey::Tunnel(Tunnel::Ipip(_) | Tunnel::Wireguard(_))
+        | ObjectKey::AsyncCrypto
+        | ObjectKey::SnatAddresses => {}
+        ObjectKey::IkeProfile(ends) => {
+            let tunnel = Tunnel::Ipip(*ends);
+            let _ = each(present(&tunnel))
+                && each(Need::Present(ObjectKey::Tag(tunnel)))
+                && each(Need::After(ObjectKey::Unnumbered(tunnel)));
+        }
+        ObjectKey::IkeSession(ends) => {
+            each(Need::Present(ObjectKey::IkeProfile(*ends)));
+        }
+        // Some releases of VPP die of these before they have addresses.
+        ObjectKey::SnatExclusion(_) | ObjectKey::SnatInterface(..) | ObjectKey::SnatPolicy => {
+            each(Need::Present(ObjectKey::SnatAddresses));
+        }
         ObjectKey::Tunnel(Tunnel::Vxlan(key)) => {
             let family = family_of(key.local);
             let _ = (key.table == TableId::MAIN || each(Need::Present(ObjectKey::Table(key.table, family))))
@@ -171,14 +219,10 @@ pub(super) fn needs_of_object(key: &ObjectKey, spec: Option<&Spec>, mut each: im
         }
         ObjectKey::Vrf(tunnel, family) => {
             let _ = each(present(tunnel))
-                && spec.is_none_or(|spec| match spec {
-                    Spec::Table(table) => each(Need::Present(ObjectKey::Table(*table, *family))),
-                    Spec::Lender(_)
-                    | Spec::MtuRule(_)
-                    | Spec::Mtu(_)
-                    | Spec::WireguardKeys(_)
-                    | Spec::WireguardPeer(_) => true,
-                });
+                && match spec {
+                    Some(Spec::Table(table)) => each(Need::Present(ObjectKey::Table(*table, *family))),
+                    _ => true,
+                };
         }
         ObjectKey::WireguardPeer(interface, _) => {
             each(present(&Tunnel::Wireguard(*interface)));
@@ -198,8 +242,17 @@ pub(super) fn needs_of_object(key: &ObjectKey, spec: Option<&Spec>, mut each: im
         ObjectKey::AdminUp(tunnel) => {
             let _ = each(present(tunnel))
                 && each(Need::Present(ObjectKey::Tag(*tunnel)))
-                && each(Need::After(ObjectKey::Unnumbered(*tunnel)));
+                && each(Need::After(ObjectKey::Unnumbered(*tunnel)))
+                && profile_of(tunnel).is_none_or(|profile| each(Need::Gone(profile)));
         }
+    }
+}
+
+/// What protects a tunnel, where anything could. While it is there, VPP decides whether the tunnel is up.
+const fn profile_of(tunnel: &Tunnel) -> Option<ObjectKey> {
+    match tunnel {
+        Tunnel::Ipip(ends) => Some(ObjectKey::IkeProfile(*ends)),
+        Tunnel::Vxlan(_) | Tunnel::Wireguard(_) => None,
     }
 }
 
@@ -214,7 +267,8 @@ pub(super) fn needs_of_route(key: &RouteKey, paths: &[Path], mut each: impl FnMu
     for tunnel in paths.iter().filter_map(|path| path.to.tunnel()) {
         let settled = each(Need::Present(ObjectKey::Tunnel(tunnel)))
             && each(Need::After(ObjectKey::Unnumbered(tunnel)))
-            && each(Need::After(ObjectKey::AdminUp(tunnel)));
+            && each(Need::After(ObjectKey::AdminUp(tunnel)))
+            && profile_of(&tunnel).is_none_or(|profile| each(Need::After(profile)));
         if !settled {
             return;
         }

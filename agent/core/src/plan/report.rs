@@ -34,7 +34,8 @@ pub struct VppReport {
     pub blocked: Vec<BlockedObject>,
     /// How the sessions with WireGuard peers stand.
     pub wireguard: Vec<WireguardSession>,
-    /// So many of the blocked objects are improvements that this VPP has no message for: it is as good as it can be.
+    /// So many of the blocked objects are improvements that this VPP has no message for, or associations that the other node
+    /// takes no part in yet: this node is as good as it can be.
     pub lacking: usize,
 }
 
@@ -111,7 +112,7 @@ impl VppPlan {
             match state {
                 State::Waiting | State::Backoff | State::Rejected => {
                     counts.blocked += 1;
-                    lacking += usize::from(self.lacks(&key));
+                    lacking += usize::from(self.lacks(&key, DEPTH) || self.awaited(&key).is_some());
                     if blocked.len() < LISTED {
                         let (reason, cause) = self.reason(&key, DEPTH);
                         blocked.push(BlockedObject { object: key, reason, cause });
@@ -164,10 +165,41 @@ impl VppPlan {
         self.store.objects.iter().filter_map(session).collect()
     }
 
-    /// Whether an object is an improvement that this VPP has no message for.
-    fn lacks(&self, key: &VppKey) -> bool {
+    /// Why there is no association, where all that is missing is the other end.
+    fn awaited(&self, key: &VppKey) -> Option<String> {
+        let VppKey::Object(object @ ObjectKey::IkeSession(ends)) = key else { return None };
+        let entry = self.store.objects.get(object)?;
+        let waits = self.waiting.get(object).is_some_and(|keys| keys.contains(key));
+        match entry.state {
+            _ if self.failures.contains_key(key) => None,
+            State::Backoff if entry.attempts == 0 => {
+                Some(format!("the association with {} has ended", ends.remote))
+            }
+            State::Backoff => Some(format!(
+                "{} takes no part; begun {} times. Is it up, and is its ipsec.psk the same?",
+                ends.remote, entry.attempts
+            )),
+            State::Waiting if waits => Some(format!("waits for {} to begin", ends.remote)),
+            State::Idle
+            | State::Queued
+            | State::InFlight
+            | State::Waiting
+            | State::Rejected
+            | State::Held
+            | State::Lingering => None,
+        }
+    }
+
+    /// Whether an object is an improvement that this VPP has no message for, or waits for such a one.
+    fn lacks(&self, key: &VppKey, depth: usize) -> bool {
         let optional = matches!(key, VppKey::Object(object) if Rules::of(object).optional);
-        optional && matches!(self.failures.get(key), Some(VppFailure::Unsupported(_)))
+        let unsupported = || matches!(self.failures.get(key), Some(VppFailure::Unsupported(_)));
+        let waits = || {
+            let blocker =
+                self.waiting.iter().find(|(_, keys)| keys.contains(key)).map(|(blocker, _)| *blocker);
+            depth > 0 && blocker.is_some_and(|blocker| self.lacks(&VppKey::Object(blocker), depth - 1))
+        };
+        optional && (unsupported() || waits())
     }
 
     /// How one object stands; `None` where nobody wants it and VPP does not have it.
@@ -211,6 +243,9 @@ impl VppPlan {
     /// Why an object is not as it should be, step by step, and the cause at the end of the steps; empty where nothing is
     /// known to be wrong.
     fn reason(&self, key: &VppKey, depth: usize) -> (String, String) {
+        if let Some(reason) = self.awaited(key) {
+            return (reason, String::new());
+        }
         if let Some(failure) = self.failures.get(key) {
             let reason = failure.to_string();
             let cause = match (key, failure) {

@@ -9,18 +9,19 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use bgp_core::time::Instant;
+use ipnet::IpNet;
 
 use super::actual;
 use super::audit::{Audit, Audits, Before};
-use super::backoff::pause;
+use super::backoff::{patience, pause};
 use super::diff::{Step, object_step, route_step};
-use super::operation::{OpId, TUNNEL_TAG, VppAction, VppFailure, VppOp};
+use super::operation::{NatAction, OpId, TUNNEL_TAG, VppAction, VppFailure, VppOp};
 use super::order::Rank;
 use super::sessions::Sessions;
 use super::steps;
-use crate::desired::{Actual, ObjectKey, SetId, Spec, State, Store, Tunnel, VppKey};
+use crate::desired::{Actual, IkeHeld, IpipKey, ObjectKey, SetId, Spec, State, Store, Tunnel, VppKey};
 use crate::effects::VppEdit;
-use crate::event::{Dump, Generation, Interface, VppReply};
+use crate::event::{Dump, Generation, Interface, SwIfIndex, VppReply};
 use crate::model::RouteKey;
 
 /// An empty queue with more room than this gives its memory back.
@@ -74,9 +75,11 @@ pub(super) enum Link {
 }
 
 impl VppPlan {
-    pub(crate) fn new(window: usize, audit: Option<Duration>) -> Self {
+    pub(crate) fn new(window: usize, audit: Option<Duration>, remembered: &[IpNet]) -> Self {
+        let mut store = Store::default();
+        store.noted.recall(remembered.iter().copied());
         Self {
-            store: Store::default(),
+            store,
             link: Link::Down,
             generation: Generation::default(),
             window: window.max(1),
@@ -168,6 +171,7 @@ impl VppPlan {
                 if self.lost_a_tunnel() {
                     self.dump_again(now);
                 }
+                self.look_at_sessions(now);
             }
             Link::Dumping(..) => self.newer = Some(interfaces.to_vec()),
             // The dump that comes says more.
@@ -203,6 +207,87 @@ impl VppPlan {
             let found = self.interfaces.iter().find(|interface| interface.index == index);
             entry.present() && tagged && found.is_none_or(|found| !found.tag.starts_with(TUNNEL_TAG))
         })
+    }
+
+    /// Tunnels that IKEv2 protects go up and down with their associations, by VPP's doing.
+    fn look_at_sessions(&mut self, now: Instant) {
+        let up: BTreeSet<SwIfIndex> =
+            self.interfaces.iter().filter(|found| found.admin_up).map(|found| found.index).collect();
+        let states = self.store.objects.iter().filter_map(|(key, entry)| {
+            let ObjectKey::IkeSession(ends) = key else { return None };
+            let there = entry.actual != Actual::Absent;
+            let index = self.store.interface(&ObjectKey::Tunnel(Tunnel::Ipip(*ends)));
+            let up = index.is_some_and(|index| up.contains(&index))
+                && self.store.present(&ObjectKey::IkeProfile(*ends));
+            (up != there).then_some((*key, up))
+        });
+        for (key, up) in states.collect::<Vec<_>>() {
+            if up {
+                self.session_up(key);
+            } else {
+                // Whoever began it does so again by itself, mostly.
+                self.await_session(now, key);
+            }
+        }
+    }
+
+    /// The other end has taken part.
+    fn session_up(&mut self, key: ObjectKey) {
+        if let Some(entry) = self.store.objects.get_mut(&key) {
+            entry.actual = Actual::Present;
+            entry.attempts = 0;
+            if entry.state == State::Backoff {
+                entry.state = State::Idle;
+            }
+        }
+        self.failures.remove(&VppKey::Object(key));
+        self.troubles += 1;
+        self.wake(key);
+    }
+
+    /// VPP has begun, which says nothing of the other end.
+    fn begun(&mut self, now: Instant, key: ObjectKey) {
+        let Some(entry) = self.store.objects.get_mut(&key) else { return };
+        entry.state = State::Idle;
+        if let ObjectKey::IkeSession(ends) = key {
+            self.store.fresh.remove(&ends);
+        }
+        if entry.actual == Actual::Absent {
+            entry.attempts = entry.attempts.saturating_add(1);
+            self.await_session(now, key);
+        }
+    }
+
+    /// What was begun, or is down, is given some time.
+    fn await_session(&mut self, now: Instant, key: ObjectKey) {
+        let Some(entry) = self.store.objects.get_mut(&key) else { return };
+        entry.actual = Actual::Absent;
+        if entry.state == State::InFlight {
+            return;
+        }
+        entry.state = State::Backoff;
+        self.retries.insert((now + patience(entry.attempts), VppKey::Object(key)));
+        self.troubles += 1;
+    }
+
+    /// A profile came, changed or went, for which the tunnel has been taken down.
+    fn profile_changed(&mut self, ends: IpipKey) {
+        self.session_over(ends);
+        let up = ObjectKey::AdminUp(Tunnel::Ipip(ends));
+        if let Some(entry) = self.store.objects.get_mut(&up) {
+            entry.actual = Actual::Absent;
+            self.touch(VppKey::Object(up));
+        }
+    }
+
+    /// Whatever association there was is no more.
+    fn session_over(&mut self, ends: IpipKey) {
+        self.store.fresh.remove(&ends);
+        let session = ObjectKey::IkeSession(ends);
+        if let Some(entry) = self.store.objects.get_mut(&session) {
+            entry.actual = Actual::Absent;
+            self.touch(VppKey::Object(session));
+        }
     }
 
     fn find_uplink(&mut self) {
@@ -302,6 +387,10 @@ impl VppPlan {
 
     fn object_done(&mut self, now: Instant, object: ObjectKey, result: Result<VppReply, VppFailure>) {
         let key = VppKey::Object(object);
+        if matches!(object, ObjectKey::IkeSession(_)) && result.is_ok() {
+            self.begun(now, object);
+            return;
+        }
         let Some(entry) = self.store.objects.get_mut(&object) else { return };
         entry.state = State::Idle;
         let leaving = std::mem::take(&mut entry.leaving);
@@ -326,6 +415,15 @@ impl VppPlan {
         entry.attempts = 0;
         entry.lingers = None;
         self.store.settle_sent(&object, true);
+        if let (ObjectKey::SnatExclusion(prefix), Actual::Absent) = (object, actual) {
+            self.store.noted.strike(&prefix);
+        }
+        if let ObjectKey::IkeProfile(ends) = object {
+            self.profile_changed(ends);
+            if !leaving {
+                self.store.fresh.insert(ends);
+            }
+        }
         if let ObjectKey::Tunnel(tunnel) = object
             && changed
         {
@@ -354,6 +452,17 @@ impl VppPlan {
                     self.touch(VppKey::Object(setting));
                 }
             }
+        }
+        if let Tunnel::Ipip(ends) = tunnel {
+            // It names the interface, which is another one, be it under the same index.
+            let profile = ObjectKey::IkeProfile(ends);
+            let held = self.store.objects.get(&profile).and_then(|entry| entry.held().cloned());
+            if let Some(Spec::IkeHeld(held)) = held {
+                let nowhere = IkeHeld { index: SwIfIndex::NONE, ..held };
+                self.store.set_held(&profile, Some(Spec::IkeHeld(nowhere)));
+            }
+            self.touch(VppKey::Object(profile));
+            self.session_over(ends);
         }
     }
 
@@ -513,6 +622,9 @@ impl VppPlan {
                 while out.len() < full {
                     let Some(key) = self.next_ready() else { break };
                     if let Some(action) = self.look_at(now, key) {
+                        if let VppAction::Nat(NatAction::Exclude { prefix, add: true }) = action {
+                            self.store.noted.note(prefix);
+                        }
                         let id = self.op_id();
                         self.in_flight.insert(id, key);
                         out.push(VppOp { id, action });
@@ -637,6 +749,16 @@ impl VppPlan {
     /// Another number than before where what is blocked may have changed. Costs nothing.
     pub(crate) const fn troubles(&self) -> u64 {
         self.troubles
+    }
+
+    /// What VPP may hold and doesn't show.
+    pub(crate) fn remembered(&self) -> Vec<IpNet> {
+        self.store.noted.all()
+    }
+
+    /// Another number where that changed.
+    pub(crate) fn notes(&self) -> u64 {
+        self.store.noted.version()
     }
 
     /// Nothing is ready or in flight.

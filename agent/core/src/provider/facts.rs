@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use bgp_core::Family;
 
-use crate::config::Encryption;
+use crate::config::{Encryption, IpsecConfig};
 use crate::desired::{MtuRule, Tunnel};
 use crate::event::Change;
 use crate::model::{FelixConfig, KeyPair, Node, NodeName, PerFamily, PublicKey, Vni, family_of};
@@ -28,7 +28,7 @@ pub(crate) struct Facts {
     /// SRv6 carries everything that can be carried by it.
     pub(crate) srv6: bool,
     /// IPsec protects what would go through IPIP tunnels.
-    pub(crate) ipsec: bool,
+    pub(crate) ipsec: Option<IpsecConfig>,
     /// What becomes of traffic where WireGuard is on.
     pub(crate) encryption: Encryption,
 }
@@ -60,7 +60,7 @@ impl Facts {
             keys: PerFamily::default(),
             felix: FelixConfig::default(),
             srv6: false,
-            ipsec: false,
+            ipsec: None,
             encryption,
         }
     }

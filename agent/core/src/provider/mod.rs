@@ -4,6 +4,7 @@
 //! - `select`: which of the providers it is
 //! - `flat`: no encapsulation, a recursive route
 //! - `ipip`: an IP-in-IP tunnel to the next hop's node
+//! - `ipsec`: such tunnels, protected by IKEv2
 //! - `vxlan`: a VXLAN tunnel to the next hop's node
 //! - `wireguard`: an encrypted way to the next hop's node
 //!
@@ -12,6 +13,7 @@
 mod facts;
 mod flat;
 mod ipip;
+mod ipsec;
 mod select;
 mod vxlan;
 mod wireguard;
@@ -80,6 +82,12 @@ pub(crate) enum Unserved {
     NoLocalAddress(IpAddr),
     /// Our node has no key for the next hop's IP version.
     NoLocalKey(IpAddr),
+    /// Our node has no IPv4 address, which IPsec tunnels need.
+    NoLocalIpv4(IpAddr),
+    /// No node with an IPv4 address, which IPsec tunnels need, has the next hop's.
+    NoRemoteIpv4(IpAddr),
+    /// IPsec is on and there is no key that nodes share.
+    NoPreSharedKey,
 }
 
 /// A way of carrying traffic to a next hop.
@@ -103,9 +111,10 @@ pub(crate) const fn provider(kind: Kind) -> Option<&'static dyn Provider> {
         Kind::Flat => Some(&flat::Flat),
         Kind::Ipip => Some(&ipip::Ipip),
         Kind::Drop => Some(&Dropped),
+        Kind::Ipsec => Some(&ipsec::Ipsec),
         Kind::Vxlan => Some(&vxlan::Vxlan),
         Kind::Wireguard => Some(&wireguard::Wireguard),
-        Kind::Ipsec | Kind::Srv6 => None,
+        Kind::Srv6 => None,
     }
 }
 

@@ -97,7 +97,7 @@ pub(crate) fn select(carriage: Carriage, hop: IpAddr, facts: &Facts) -> Result<C
             return choice(Kind::Flat, "in no pool: routed as it is");
         }
     };
-    if kind == Kind::Ipip && facts.ipsec {
+    if kind == Kind::Ipip && facts.ipsec.is_some() {
         return choice(Kind::Ipsec, "IPsec is on, and the pool would use IPIP");
     }
     if kind == Kind::Flat && facts.encryption.what == Encrypted::Encapsulated {

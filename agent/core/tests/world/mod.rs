@@ -139,6 +139,8 @@ impl World {
     }
 
     pub fn restart_agent(&mut self) {
+        // What the engine wants remembered is on disk.
+        self.config.remembered = self.engine.remembered();
         self.engine = Engine::new(self.config.clone());
         self.connected = false;
         self.speaker.clear();
@@ -280,6 +282,7 @@ impl World {
             }
             let result = self.carry_out(&op.action);
             self.event(Event::Vpp(VppEvent::Done(op.id, result)));
+            self.news();
         }
         let mut ops: Vec<SpeakerOp> = Vec::new();
         self.engine.next_speaker_ops(self.now, 4, &mut ops);
@@ -289,6 +292,13 @@ impl World {
             self.event(Event::Speaker(SpeakerEvent::Done(op.id, Ok(result))));
         }
         done
+    }
+
+    /// The agent hears of interfaces that changed without its doing.
+    pub fn news(&mut self) {
+        if std::mem::take(&mut self.vpp.news) && self.connected {
+            self.event(Event::Vpp(VppEvent::Interfaces(self.vpp.interfaces.values().cloned().collect())));
+        }
     }
 
     fn carry_out(&mut self, action: &VppAction) -> Result<VppReply, VppFailure> {

@@ -1,15 +1,18 @@
 //! A VPP without wire and data plane: what it holds, and what it answers. It panics where a request would do harm.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use agent_core::desired::{IpipKey, Tunnel, WireguardKey, WireguardPeer};
+use agent_core::desired::{IpipKey, SnatAddresses, SnatTable, Tunnel, WireguardKey, WireguardPeer};
 use agent_core::event::{
-    Dump, DumpedPeer, DumpedTunnel, FibPath, FibPathKind, FibSourceId, Interface, SwIfIndex, VppReply,
+    Dump, DumpedPeer, DumpedProfile, DumpedTunnel, FibPath, FibPathKind, FibSourceId, Interface, SwIfIndex,
+    VppReply,
 };
-use agent_core::model::{PublicKey, RouteKey, TableId};
-use agent_core::plan::{VppAction, VppFailure, WireguardAction};
+use agent_core::model::{Psk, PublicKey, RouteKey, TableId};
+use agent_core::plan::{
+    IkeAction, IkeRequest, NatAction, VppAction, VppFailure, WireguardAction, profile_name,
+};
 use bgp_core::Family;
 use ipnet::IpNet;
 
@@ -28,6 +31,24 @@ pub struct Vpp {
     /// have its address, until a peer is added.
     pub bound: BTreeMap<(u32, IpAddr), u32>,
     pub routes: BTreeMap<RouteKey, Vec<FibPath>>,
+    pub snat: Option<Snat>,
+    pub profiles: BTreeMap<String, IkeRequest>,
+    /// Other nodes that take part in IKEv2, with their keys.
+    pub ike_peers: BTreeMap<Ipv4Addr, Psk>,
+    /// Exchanges begun here that VPP goes on with.
+    pub exchanges: BTreeSet<String>,
+    pub crypto_threads: u32,
+    /// Interfaces changed without anybody's request.
+    pub news: bool,
+}
+
+/// What VPP holds of source NAT.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Snat {
+    pub addresses: SnatAddresses,
+    pub excluded: BTreeSet<IpNet>,
+    pub interfaces: BTreeSet<(u32, SnatTable)>,
+    pub policy: bool,
 }
 
 /// A peer of a WireGuard interface.
@@ -45,6 +66,7 @@ pub struct Canonical {
     pub tunnels: BTreeMap<String, String>,
     pub peers: BTreeMap<String, String>,
     pub routes: BTreeMap<String, Vec<String>>,
+    pub snat: Option<Snat>,
 }
 
 impl Vpp {
@@ -85,6 +107,12 @@ impl Vpp {
             peers: BTreeMap::new(),
             bound: BTreeMap::new(),
             routes: BTreeMap::new(),
+            snat: None,
+            profiles: BTreeMap::new(),
+            ike_peers: BTreeMap::new(),
+            exchanges: BTreeSet::new(),
+            crypto_threads: 0,
+            news: false,
         }
     }
 
@@ -149,11 +177,17 @@ impl Vpp {
                 assert_eq!(self.interface(*index).unnumbered, None, "VPP refuses that");
                 self.vrfs.insert((index.0, *family), *table);
             }
-            VppAction::SetUp { index } => self.interface(*index).admin_up = true,
+            VppAction::SetUp { index } => {
+                let profile = self.profiles.values().find(|profile| profile.index == *index);
+                assert_eq!(profile, None, "a protected tunnel would carry traffic in the clear");
+                self.interface(*index).admin_up = true;
+            }
             VppAction::SetGso { index } => {
                 self.interface(*index);
                 self.gso.insert(index.0);
             }
+            VppAction::Ike(action) => return self.ike(action),
+            VppAction::Nat(action) => return self.nat(action),
             VppAction::PutRoute { source, table, prefix, paths } => {
                 assert_eq!(Some(*source), self.source);
                 assert!(self.tables.contains(&(*table, family(prefix))), "no table {table}");
@@ -264,11 +298,119 @@ impl Vpp {
     fn remove(&mut self, index: SwIfIndex) {
         let user = self.routes.iter().find(|(_, paths)| paths.iter().any(|path| leads_into(path, index)));
         assert_eq!(user, None, "a tunnel goes while a route leads into it");
+        let profile = self.profiles.values().find(|profile| profile.index == index);
+        assert_eq!(profile, None, "a tunnel goes while a profile protects it");
         self.tunnels.remove(&index.0);
         self.interfaces.remove(&index.0);
         self.gso.remove(&index.0);
         self.cnat.remove(&index.0);
         self.vrfs.retain(|(of, _), _| *of != index.0);
+    }
+
+    fn ike(&mut self, action: &IkeAction) -> Result<VppReply, VppFailure> {
+        match action {
+            IkeAction::PutProfile(request) => self.put_profile(request),
+            IkeAction::DeleteProfile { ends } => {
+                let gone = self.profiles.remove(&*profile_name(ends)).ok_or(VppFailure::Absent)?;
+                self.exchanges.remove(&*gone.name());
+                // It may be gone.
+                self.set_up(gone.index, false);
+            }
+            IkeAction::Initiate { profile, renew } => {
+                assert!(profile.begins.is_some(), "the other one begins");
+                assert!(!self.interface(profile.index).admin_up, "what is up would go down");
+                if *renew {
+                    self.put_profile(profile);
+                } else {
+                    assert!(!self.exchanges.contains(&*profile.name()), "VPP goes on with it by itself");
+                }
+                assert_eq!(self.profiles.get(&*profile.name()), Some(&**profile));
+                self.exchanges.insert(profile.name().to_string());
+                self.negotiate();
+            }
+            IkeAction::AsyncCrypto { threads } => self.crypto_threads = *threads,
+        }
+        Ok(VppReply::Done)
+    }
+
+    fn put_profile(&mut self, request: &IkeRequest) {
+        self.interface(request.index);
+        self.exchanges.remove(&*request.name());
+        self.set_up(request.index, false);
+        self.profiles.insert(request.name().to_string(), request.clone());
+        self.negotiate();
+    }
+
+    /// From now on this node takes part, or doesn't.
+    pub fn ike_peer(&mut self, address: &str, psk: Option<&str>) {
+        let address = address.parse().unwrap();
+        match psk.and_then(|psk| Psk::new(psk.as_bytes().to_vec())) {
+            Some(psk) => drop(self.ike_peers.insert(address, psk)),
+            None => {
+                self.ike_peers.remove(&address);
+                let down: Vec<_> = self.profiles.values().filter(|p| p.remote == address).cloned().collect();
+                for profile in down {
+                    self.set_up(profile.index, false);
+                    if profile.begins.is_some() {
+                        self.exchanges.insert(profile.name().to_string());
+                    }
+                }
+            }
+        }
+        self.negotiate();
+    }
+
+    fn negotiate(&mut self) {
+        for (name, profile) in self.profiles.clone() {
+            let Some(key) = self.ike_peers.get(&profile.remote) else { continue };
+            let begun = profile.begins.is_none() || self.exchanges.remove(&name);
+            if begun && *key == profile.psk {
+                self.set_up(profile.index, true);
+            }
+        }
+    }
+
+    /// A node that isn't believed takes the responder's tunnel with it.
+    pub fn disbelieve(&mut self, remote: &str) {
+        let remote: IpAddr = remote.parse().unwrap();
+        let found = self.tunnels.iter().find(|(_, tunnel)| tunnel.remote() == Some(remote));
+        let index = *found.unwrap().0;
+        self.tunnels.remove(&index);
+        self.interfaces.remove(&index);
+        self.gso.remove(&index);
+        self.cnat.remove(&index);
+        self.news = true;
+    }
+
+    fn set_up(&mut self, index: SwIfIndex, up: bool) {
+        if let Some(interface) = self.interfaces.get_mut(&index.0)
+            && std::mem::replace(&mut interface.admin_up, up) != up
+        {
+            self.news = true;
+        }
+    }
+
+    fn nat(&mut self, action: &NatAction) -> Result<VppReply, VppFailure> {
+        if let NatAction::SetAddresses(addresses) = action {
+            assert_ne!(*addresses, SnatAddresses::default(), "everything would be forgotten");
+            let snat = self.snat.get_or_insert_default();
+            snat.addresses = addresses.over(snat.addresses);
+            return Ok(VppReply::Done);
+        }
+        let snat = self.snat.as_mut().expect("a VPP dies of this before it has addresses");
+        match action {
+            NatAction::SetAddresses(_) => {}
+            NatAction::Exclude { prefix, add } => {
+                assert_eq!(*prefix, prefix.trunc());
+                let _ = if *add { snat.excluded.insert(*prefix) } else { snat.excluded.remove(prefix) };
+            }
+            NatAction::SetPolicy => snat.policy = true,
+            NatAction::Interface { index, table, add } => {
+                let key = (index.0, *table);
+                let _ = if *add { snat.interfaces.insert(key) } else { snat.interfaces.remove(&key) };
+            }
+        }
+        Ok(VppReply::Done)
     }
 
     fn interface(&mut self, index: SwIfIndex) -> &mut Interface {
@@ -305,6 +447,18 @@ impl Vpp {
                 })
                 .collect(),
             routes: self.routes.iter().map(|(key, paths)| (*key, paths.clone())).collect(),
+            snat: self.snat.as_ref().map(|snat| snat.addresses),
+            ike: self
+                .profiles
+                .iter()
+                .map(|(name, profile)| DumpedProfile {
+                    name: name.as_str().into(),
+                    index: profile.index,
+                    psk: Some(profile.psk.clone()),
+                    begins: profile.begins,
+                    whole: true,
+                })
+                .collect(),
         }
     }
 
@@ -353,7 +507,9 @@ impl Vpp {
             let of = name(SwIfIndex(peer.interface));
             (format!("{} of {of}", peer.public), format!("{:?}", peer.value))
         });
-        Canonical { tunnels: tunnels.collect(), peers: peers.collect(), routes: routes.collect() }
+        // VPP never forgets an address, so which it has depends on the way.
+        let snat = self.snat.clone().map(|snat| Snat { addresses: SnatAddresses::default(), ..snat });
+        Canonical { tunnels: tunnels.collect(), peers: peers.collect(), routes: routes.collect(), snat }
     }
 }
 

@@ -25,7 +25,7 @@ use tokio::sync::mpsc;
 
 use super::lock::{self, LockError};
 use super::signals::{Signals, Wish};
-use crate::engine::EngineTask;
+use crate::engine::{EngineTask, Files, Notes};
 use crate::env::{self, Mode, RouterIdChoice, Settings};
 use crate::execute::status::NodeStatus;
 use crate::execute::vpp::VppExecutor;
@@ -35,7 +35,7 @@ use crate::inspect::answer::Version;
 use crate::inspect::http::{Listener, serve};
 use crate::keys;
 use crate::log::{self, LogControl};
-use crate::watch::{Directory, RibWatcher};
+use crate::watch::{Directory, InfoFile, RibWatcher};
 
 /// Read the settings, run until told to stop.
 pub(crate) fn run(file: Option<PathBuf>) -> ExitCode {
@@ -84,12 +84,14 @@ async fn serve_node(file: Option<PathBuf>, mut settings: Settings, log: LogContr
         }
     };
 
+    let notes = Notes::new(&settings.state);
     let config = Config {
         wireguard_keys: settings
             .vpp
             .as_ref()
             .map(|_| keys::load_or_make(&settings.state))
             .unwrap_or_default(),
+        remembered: notes.read(),
         ..engine_config(&settings)
     };
     let (objects_in, objects) = mpsc::channel(16);
@@ -134,7 +136,12 @@ async fn serve_node(file: Option<PathBuf>, mut settings: Settings, log: LogContr
         vpp.part_on_panic();
     }
     let status = NodeStatus::in_folder(&settings.state, &settings.node);
-    let mut engine = EngineTask::new(config, vpp, speaker.clone(), rib, objects, asks, status);
+    let files = Files {
+        info_file: vpp.as_ref().and(settings.info_file.as_deref()).map(InfoFile::new),
+        notes,
+        status,
+    };
+    let mut engine = EngineTask::new(config, vpp, speaker.clone(), rib, objects, files, asks);
     loop {
         tokio::select! {
             ended = engine.run() => {
@@ -215,6 +222,8 @@ fn engine_config(settings: &Settings) -> Config {
         uplink_names: uplink_names(settings.uplink.as_deref()),
         priorities: settings.priorities,
         encryption: settings.encryption,
+        service_prefixes: settings.service_prefixes.clone(),
+        ipsec: settings.ipsec.clone(),
         router_id: match settings.router_id {
             RouterIdChoice::Address => None,
             RouterIdChoice::Hash => Some(hash),

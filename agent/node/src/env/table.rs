@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use agent_core::config::{Encrypted, RoutePriorities};
+use agent_core::model::Psk;
+use ipnet::IpNet;
 
 use super::{Draft, Mode, RouterIdChoice};
 use crate::log::{LogFormat, LogLevel};
@@ -21,6 +23,13 @@ pub(super) struct Row {
     /// Anything but the default has an effect.
     pub(super) in_force: bool,
     pub(super) set: Set,
+}
+
+impl Row {
+    /// What is given must be shown nowhere, not even where it is wrong.
+    pub(super) fn is_secret(&self) -> bool {
+        self.key == "ipsec.psk"
+    }
 }
 
 /// Every setting, with every variable that sets it.
@@ -96,10 +105,10 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         key: "vpp.info-file",
         variables: &["PEREGRINE_VPP_INFO_FILE"],
-        default: "none",
-        help: "what VPP's manager wrote about uplinks; not read by this release, name the uplink instead",
-        in_force: false,
-        set: |_, text| if text == "none" { Ok(()) } else { Err(Mistake::Unused) },
+        default: "/var/run/vpp/vppmanagerinfofile",
+        help: "what VPP's manager wrote about interfaces to the host, where there is a manager; none: there isn't",
+        in_force: true,
+        set: |draft, text| set(&mut draft.info_file, optional_path(text)),
     },
     Row {
         key: "bgp.mode",
@@ -256,6 +265,21 @@ pub(super) const ROWS: &[Row] = &[
         },
     },
     Row {
+        key: "service-prefixes",
+        variables: &["PEREGRINE_SERVICE_PREFIXES", "SERVICE_PREFIX"],
+        default: "",
+        help: "addresses of services, comma-separated, besides those of BGPConfiguration: never source-translated",
+        in_force: true,
+        set: |draft, text| {
+            let prefix = |one: &str| {
+                one.trim().parse::<IpNet>().map_err(|_| value("prefixes such as 10.96.0.0/12", one))
+            };
+            let prefixes: Result<Vec<IpNet>, Mistake> =
+                text.split(',').filter(|one| !one.trim().is_empty()).map(prefix).collect();
+            set(&mut draft.service_prefixes, prefixes)
+        },
+    },
+    Row {
         key: "features.srv6",
         variables: &["PEREGRINE_FEATURES_SRV6"],
         default: "false",
@@ -275,14 +299,57 @@ pub(super) const ROWS: &[Row] = &[
         key: "features.ipsec",
         variables: &["PEREGRINE_FEATURES_IPSEC"],
         default: "false",
-        help: "tunnels protected by IPsec",
-        in_force: false,
-        set: |_, text| only_false(text),
+        help: "IPsec protects what would go through IPIP tunnels; needs ipsec.psk on every node",
+        in_force: true,
+        set: |draft, text| set(&mut draft.ipsec_on, boolean(text)),
+    },
+    Row {
+        key: "ipsec.psk",
+        variables: &["PEREGRINE_IPSEC_PSK", "CALICOVPP_IPSEC_IKEV2_PSK"],
+        default: "",
+        help: "key that all nodes share; better a variable from a Secret than this file. Never shown",
+        in_force: true,
+        // Taken as it is: the nodes must agree on every octet.
+        set: |draft, text| {
+            draft.psk = Psk::new(text.as_bytes().to_vec());
+            Ok(())
+        },
+    },
+    Row {
+        key: "ipsec.extra-addresses",
+        variables: &["PEREGRINE_IPSEC_EXTRA_ADDRESSES"],
+        default: "0",
+        help: "so many more addresses on each node, each with a tunnel of its own; at most 15",
+        in_force: true,
+        set: |draft, text| {
+            let number = text.parse().ok().filter(|number| *number <= 15);
+            set(&mut draft.ipsec.extra_addresses, number.ok_or_else(|| value("a number up to 15", text)))
+        },
+    },
+    Row {
+        key: "ipsec.cross-tunnels",
+        variables: &["PEREGRINE_IPSEC_CROSS_TUNNELS"],
+        default: "false",
+        help: "tunnels from each address to each, rather than from each to its counterpart",
+        in_force: true,
+        set: |draft, text| set(&mut draft.ipsec.cross_tunnels, boolean(text)),
+    },
+    Row {
+        key: "ipsec.async-crypto-threads",
+        variables: &["PEREGRINE_IPSEC_ASYNC_CRYPTO_THREADS"],
+        default: "0",
+        help: "so many of VPP's workers do nothing but encrypt; 0: each encrypts what it forwards",
+        in_force: true,
+        set: |draft, text| {
+            let number = text.parse().map_err(|_| value("a number", text));
+            set(&mut draft.ipsec.async_threads, number)
+        },
     },
 ];
 
 /// Variables of the agent for Calico and VPP that hold JSON.
 pub(super) const JSON_VARIABLES: &[(&str, &str)] = &[
+    ("CALICOVPP_IPSEC", "crossIPSecTunnels, nbAsyncCryptoThreads and extraAddresses as ipsec.*"),
     (
         "CALICOVPP_FEATURE_GATES",
         "srv6Enabled, multinetEnabled and ipsecEnabled as features.*; others are skipped",
@@ -297,11 +364,8 @@ pub(super) const WITHOUT_EFFECT: &[&str] = &[
     "CALICOVPP_DEBUG",
     "CALICOVPP_GRACEFUL_SHUTDOWN_TIMEOUT",
     "CALICOVPP_INTERFACES",
-    "CALICOVPP_IPSEC",
-    "CALICOVPP_IPSEC_IKEV2_PSK",
     "CALICOVPP_SRV6",
     "CALICOVPP_STATS_SOCKET",
-    "SERVICE_PREFIX",
 ];
 
 fn set<T>(place: &mut Option<T>, value: Result<T, Mistake>) -> Result<(), Mistake> {

@@ -27,7 +27,7 @@ vpp:
   uplink: host-eth0
   loss-grace: 7s
   audit: 90s
-  info-file: none
+  info-file: /run/info
 bgp:
   mode: v4-only
   route-priority: calico
@@ -40,7 +40,9 @@ state: /var/lib/p
 health: "127.0.0.1:9091"
 metrics: none
 log: { level: debug, format: json }
-features: { srv6: false, multinet: false, ipsec: false }
+features: { srv6: false, multinet: false, ipsec: true }
+service-prefixes: 10.96.0.0/12, fd00:96::/112
+ipsec: { psk: " swordfish", extra-addresses: 2, cross-tunnels: true, async-crypto-threads: 3 }
 "#;
     let (settings, faults) = read(text, &[]);
     assert_eq!(faults, [""; 0]);
@@ -50,11 +52,19 @@ features: { srv6: false, multinet: false, ipsec: false }
         namespace: "calico-vpp-dataplane".into(),
         vpp: Some("/var/run/vpp/vpp-api.sock".into()),
         uplink: Some("host-eth0".into()),
+        info_file: Some("/run/info".into()),
         loss_grace: Duration::from_secs(7),
         audit: Some(Duration::from_secs(90)),
         mode: Mode::V4Only,
         priorities: RoutePriorities::Calico,
         encryption: Encryption { what: Encrypted::Pods, or_drop: true },
+        service_prefixes: vec!["10.96.0.0/12".parse().unwrap(), "fd00:96::/112".parse().unwrap()],
+        ipsec: Some(IpsecConfig {
+            psk: Psk::new(b" swordfish".to_vec()),
+            extra_addresses: 2,
+            cross_tunnels: true,
+            async_threads: 3,
+        }),
         router_id: RouterIdChoice::Is(Ipv4Addr::new(192, 0, 2, 7)),
         api: "/run/p.sock".into(),
         state: "/var/lib/p".into(),
@@ -128,6 +138,37 @@ fn variables_win_over_the_file() {
     assert_eq!(settings.router_id, RouterIdChoice::Hash);
     assert_eq!(settings.health, Some("[::]:9999".parse().unwrap()));
     assert_eq!(settings.log.level, LogLevel::parse("warn").unwrap());
+}
+
+#[test]
+fn ipsec_is_read_from_the_variables_of_the_older_agent() {
+    let variables = [
+        ("CALICOVPP_FEATURE_GATES", r#"{"ipsecEnabled": true}"#),
+        ("CALICOVPP_IPSEC", r#"{"crossIPSecTunnels": true, "nbAsyncCryptoThreads": 1, "extraAddresses": 4}"#),
+        ("CALICOVPP_IPSEC_IKEV2_PSK", " key "),
+        ("SERVICE_PREFIX", "10.96.0.0/12,"),
+    ];
+    let (settings, faults) = read(MINIMAL, &variables);
+    assert_eq!(faults, [""; 0]);
+    let settings = settings.unwrap();
+    let ipsec = settings.ipsec.clone().unwrap();
+    assert_eq!((ipsec.cross_tunnels, ipsec.async_threads, ipsec.extra_addresses), (true, 1, 4));
+    assert_eq!(ipsec.psk, Psk::new(b" key ".to_vec()), "the nodes must agree on every octet");
+    assert_eq!(settings.service_prefixes.len(), 1);
+    assert!(!format!("{settings:?}").contains("key "), "a key is shown nowhere");
+    let (settings, faults) = read(MINIMAL, &[variables[0], ("CALICOVPP_IPSEC_IKEV2_PSK", "")]);
+    assert_eq!((settings.unwrap().ipsec, faults.len()), (Some(IpsecConfig::default()), 0));
+    assert_eq!(read(MINIMAL, &[variables[2]]).0.unwrap().ipsec, None, "it is off");
+}
+
+#[test]
+fn a_key_that_is_no_text_is_not_shown() {
+    use std::os::unix::ffi::OsStringExt;
+    let (mut draft, mut faults) = (Draft::default(), Vec::new());
+    let bytes = OsString::from_vec(b"swordfish\xff".to_vec());
+    read_variables([("CALICOVPP_IPSEC_IKEV2_PSK".into(), bytes)], &mut draft, &mut faults);
+    assert_eq!(faults.len(), 1);
+    assert!(!faults[0].to_string().contains("swordfish"), "{}", faults[0]);
 }
 
 #[test]

@@ -4,7 +4,10 @@
 //! when a connection ended is forgotten, as the engine reads everything anew after the next one is up.
 
 mod dump;
+mod ike;
+mod nat;
 mod request;
+mod tasks;
 mod wireguard;
 
 use std::fmt;
@@ -21,6 +24,7 @@ use vpp_client::wire::api::wireguard::WireguardPeerEvent;
 use vpp_client::{CallError, Client, ClientSettings, Completion, ConnState, Heard, Notices, Pipeline};
 
 use request::Outcome;
+use tasks::{Failed, Tasks};
 
 /// Releases whose messages we speak.
 pub(crate) const VPP_RELEASES: [&str; 4] = ["25.06", "25.10", "26.02", "26.06"];
@@ -48,6 +52,7 @@ struct Up {
     client: Client,
     pipeline: Pipeline<(OpId, Wanted), Outcome>,
     dump: Option<(OpId, Task<VppReply>)>,
+    tasks: Tasks,
     look: Option<Task<Vec<Interface>>>,
     look_again: bool,
     /// Looks at how WireGuard peers stand, under way.
@@ -140,7 +145,11 @@ impl VppExecutor {
             up.dump = Some((id, Task(tokio::spawn(read))));
             return;
         }
-        if let Err(failure) = request::submit(&up.pipeline, id, &action) {
+        if let VppAction::Ike(action) = action {
+            up.tasks.spawn(id, ike::carry_out(up.client.clone(), action));
+            return;
+        }
+        if let Err(failure) = request::submit(&up.client, &up.pipeline, id, &action) {
             self.refused.push(Event::Vpp(VppEvent::Done(id, Err(failure))));
         }
     }
@@ -178,6 +187,7 @@ impl VppExecutor {
                 let event = outcome.map_or_else(|error| failed(id, &error), |reply| Some(done(id, reply)));
                 event.into_iter().collect()
             }
+            (id, outcome) = connection.tasks.next() => ended(id, outcome).into_iter().collect(),
             interfaces = looked(&mut connection.look) => {
                 if std::mem::take(&mut connection.look_again) {
                     connection.look();
@@ -224,6 +234,7 @@ impl VppExecutor {
                     client,
                     pipeline,
                     dump: None,
+                    tasks: Tasks::default(),
                     look: None,
                     look_again: false,
                     peers: JoinSet::new(),
@@ -322,6 +333,15 @@ fn session(peer: u32, established: bool) -> Event {
 
 fn done(id: OpId, reply: VppReply) -> Event {
     Event::Vpp(VppEvent::Done(id, Ok(reply)))
+}
+
+/// What a task came to; `None` where the connection is gone, which is told by itself.
+fn ended(id: OpId, outcome: tasks::Outcome) -> Option<Event> {
+    match outcome {
+        Ok(reply) => Some(done(id, reply)),
+        Err(Failed::Call(error)) => failed(id, &error),
+        Err(Failed::Action(failure)) => Some(Event::Vpp(VppEvent::Done(id, Err(failure)))),
+    }
 }
 
 /// `None` where the connection is gone, which is told by itself.

@@ -4,6 +4,7 @@
 
 mod audit;
 mod bad_input;
+mod ipsec;
 mod lab;
 mod policies;
 mod road;

@@ -1,6 +1,8 @@
 //! What VPP has to be asked for, object by object: one file for each area. Each knows the values that follow from what VPP
 //! holds, and the actions that make, change and delete its objects; when they leave is decided in `diff`.
 
+mod ike;
+mod nat;
 mod tunnel;
 mod wireguard;
 
@@ -19,6 +21,8 @@ pub(super) fn value(store: &Store, key: &ObjectKey, entry: &ObjectEntry) -> Resu
         ObjectKey::Tunnel(Tunnel::Wireguard(_)) => Ok(None),
         // Nobody has said yet what it shall be.
         ObjectKey::WireguardPeer(..) if entry.desired.is_none() => Err(*key),
+        ObjectKey::SnatAddresses => nat::addresses(entry).map(Some),
+        ObjectKey::IkeProfile(ends) => ike::profile(store, ends, entry).map(Some),
         ObjectKey::Uplink
         | ObjectKey::FibSource
         | ObjectKey::Table(..)
@@ -29,7 +33,12 @@ pub(super) fn value(store: &Store, key: &ObjectKey, entry: &ObjectEntry) -> Resu
         | ObjectKey::Gso(_)
         | ObjectKey::Cnat(_)
         | ObjectKey::AdminUp(_)
-        | ObjectKey::WireguardPeer(..) => Ok(entry.desired.clone()),
+        | ObjectKey::WireguardPeer(..)
+        | ObjectKey::IkeSession(_)
+        | ObjectKey::AsyncCrypto
+        | ObjectKey::SnatExclusion(_)
+        | ObjectKey::SnatInterface(..)
+        | ObjectKey::SnatPolicy => Ok(entry.desired.clone()),
     }
 }
 
@@ -50,6 +59,13 @@ pub(super) fn create(store: &Store, key: &ObjectKey, spec: Option<&Spec>) -> Res
         | ObjectKey::Cnat(_)
         | ObjectKey::Mtu(_)
         | ObjectKey::AdminUp(_) => tunnel::set(store, key, spec),
+        ObjectKey::IkeProfile(_) | ObjectKey::IkeSession(_) | ObjectKey::AsyncCrypto => {
+            ike::create(store, key, spec)
+        }
+        ObjectKey::SnatAddresses
+        | ObjectKey::SnatExclusion(_)
+        | ObjectKey::SnatInterface(..)
+        | ObjectKey::SnatPolicy => nat::create(key, spec),
     }
 }
 
@@ -58,6 +74,9 @@ pub(super) fn delete(store: &Store, key: &ObjectKey, entry: &ObjectEntry) -> Opt
     match key {
         ObjectKey::Tunnel(tunnel) => tunnel::delete(store, tunnel, entry),
         ObjectKey::WireguardPeer(..) => wireguard::remove_peer(entry),
+        ObjectKey::SnatExclusion(prefix) => Some(nat::include(*prefix)),
+        ObjectKey::SnatInterface(index, table) => Some(nat::forget(*index, *table)),
+        ObjectKey::IkeProfile(ends) => Some(ike::delete(ends)),
         ObjectKey::Uplink
         | ObjectKey::FibSource
         | ObjectKey::Table(..)
@@ -68,6 +87,10 @@ pub(super) fn delete(store: &Store, key: &ObjectKey, entry: &ObjectEntry) -> Opt
         | ObjectKey::Gso(_)
         | ObjectKey::Cnat(_)
         | ObjectKey::Mtu(_)
-        | ObjectKey::AdminUp(_) => None,
+        | ObjectKey::AdminUp(_)
+        | ObjectKey::IkeSession(_)
+        | ObjectKey::AsyncCrypto
+        | ObjectKey::SnatAddresses
+        | ObjectKey::SnatPolicy => None,
     }
 }

@@ -30,9 +30,7 @@ pub(super) fn mtu(store: &Store, tunnel: &Tunnel, entry: &ObjectEntry) -> Result
         Some(Spec::MtuRule(MtuRule::UplinkLess(overhead))) => {
             store.uplink_mtu.ok_or(ObjectKey::Uplink)?.saturating_sub(u32::from(*overhead))
         }
-        Some(Spec::Lender(_) | Spec::Table(_) | Spec::WireguardKeys(_) | Spec::WireguardPeer(_)) | None => {
-            return Err(ObjectKey::Mtu(*tunnel));
-        }
+        _ => return Err(ObjectKey::Mtu(*tunnel)),
     };
     Ok(Spec::Mtu(mtu.max(smallest(tunnel))))
 }

@@ -18,8 +18,7 @@ pub(super) fn add_interface(store: &Store, key: &WireguardKey) -> Result<VppActi
             Ok(WireguardAction::AddInterface { local: key.local, port: key.port, keys: keys.clone() }.into())
         }
         // Its owner has yet to say.
-        Some(Spec::Lender(_) | Spec::MtuRule(_) | Spec::Mtu(_) | Spec::Table(_) | Spec::WireguardPeer(_))
-        | None => Err(object),
+        _ => Err(object),
     }
 }
 
@@ -74,7 +73,6 @@ pub(in crate::plan) fn is_superseded(store: &Store, key: &ObjectKey, entry: &Obj
 fn endpoint(spec: Option<&Spec>) -> Option<IpAddr> {
     match spec {
         Some(Spec::WireguardPeer(peer)) => Some(peer.endpoint),
-        Some(Spec::Lender(_) | Spec::MtuRule(_) | Spec::Mtu(_) | Spec::Table(_) | Spec::WireguardKeys(_))
-        | None => None,
+        _ => None,
     }
 }

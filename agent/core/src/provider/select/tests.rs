@@ -1,7 +1,7 @@
 //! The table, row by row.
 
 use super::*;
-use crate::config::Encryption;
+use crate::config::{Encryption, IpsecConfig};
 use crate::event::Change;
 use crate::model::{Node, NodeName};
 
@@ -31,7 +31,7 @@ fn what_is_chosen() {
     let plain = facts(true);
     let v4_only = facts(false);
     let (mut ipsec, mut srv6) = (facts(true), facts(true));
-    (ipsec.ipsec, srv6.srv6) = (true, true);
+    (ipsec.ipsec, srv6.srv6) = (Some(IpsecConfig::default()), true);
     let (ipsec, srv6) = (ipsec, srv6);
     let vni = Carriage::Network(Vni::new(7).unwrap());
     let (ipip, cross) = (Carriage::Ipip(Reach::All), Carriage::Ipip(Reach::OtherSubnets));

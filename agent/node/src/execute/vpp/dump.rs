@@ -17,7 +17,7 @@ use vpp_client::wire::types::{FibSourceId as WireSource, SwIfIndex as WireInterf
 use vpp_client::{CallError, Client};
 
 use super::request::{SOURCE_NAME, read_path};
-use super::wireguard;
+use super::{ike, nat, wireguard};
 
 /// Reads everything.
 pub(super) async fn everything(client: &Client) -> Result<Dump, CallError> {
@@ -31,7 +31,9 @@ pub(super) async fn everything(client: &Client) -> Result<Dump, CallError> {
         Some(source) => routes(client, source, &tables).await?,
         None => Vec::new(),
     };
-    Ok(Dump { interfaces, tables, fib_source, tunnels, vrfs: Vec::new(), wireguard, routes })
+    let ike = ike::profiles(client).await?;
+    let snat = nat::addresses(client).await?;
+    Ok(Dump { interfaces, tables, fib_source, tunnels, vrfs: Vec::new(), wireguard, ike, snat, routes })
 }
 
 /// Reads the interfaces with their addresses.

@@ -2,12 +2,17 @@
 
 use std::sync::Arc;
 
-use agent_core::desired::VxlanKey;
+use agent_core::desired::{SnatAddresses, SnatTable, VxlanKey};
 use agent_core::event::{FibPath, FibPathKind, FibSourceId, SwIfIndex, VppReply};
-use agent_core::plan::{OpId, Retval as NamedRetval, VppAction, VppFailure};
+use agent_core::plan::{NatAction, OpId, Retval as NamedRetval, VppAction, VppFailure};
 use bgp_core::Family;
 use ipnet::IpNet;
-use vpp_client::wire::api::cnat::{FeatureCnatEnableDisable, FeatureCnatEnableDisableReply};
+use vpp_client::wire::api::cnat::{
+    CnatSetSnatAddresses, CnatSetSnatAddressesReply, CnatSetSnatAddressesV2, CnatSetSnatAddressesV2Reply,
+    CnatSetSnatPolicy, CnatSetSnatPolicy2602, CnatSetSnatPolicyReply, CnatSnatPolicyAddDelExcludePfx,
+    CnatSnatPolicyAddDelExcludePfxReply, CnatSnatPolicyAddDelIf, CnatSnatPolicyAddDelIfReply,
+    CnatSnatPolicyTable, FeatureCnatEnableDisable, FeatureCnatEnableDisableReply,
+};
 use vpp_client::wire::api::fib::{FibSourceAdd, FibSourceAddReply, FibSourceDump};
 use vpp_client::wire::api::gso::{FeatureGsoEnableDisable, FeatureGsoEnableDisableReply};
 use vpp_client::wire::api::interface::{
@@ -29,7 +34,7 @@ use vpp_client::wire::types::{
     TableId as WireTable,
 };
 use vpp_client::wire::{Class, Message, MsgName, Refused, Retval, VppError};
-use vpp_client::{FromReply, Pipeline};
+use vpp_client::{Client, FromReply, Full, Pipeline};
 
 use super::{Wanted, wireguard};
 
@@ -119,6 +124,11 @@ pub(super) use plain_replies;
 
 plain_replies!(
     FeatureCnatEnableDisableReply,
+    CnatSetSnatAddressesReply,
+    CnatSetSnatAddressesV2Reply,
+    CnatSetSnatPolicyReply,
+    CnatSnatPolicyAddDelExcludePfxReply,
+    CnatSnatPolicyAddDelIfReply,
     FeatureGsoEnableDisableReply,
     IpRouteAddDelV2Reply,
     IpTableAddDelReply,
@@ -159,13 +169,14 @@ impl FromReply<FibSourceAddReply> for Outcome {
 /// # Errors
 /// The operation can't be put into a request, and never will be: VPP would be harmed by it.
 pub(super) fn submit(
+    client: &Client,
     pipeline: &Pipeline<(OpId, Wanted), Outcome>,
     id: OpId,
     action: &VppAction,
 ) -> Result<(), VppFailure> {
     let sent = match action {
-        // Answered by many messages, and so not for the pipeline.
-        VppAction::Dump => return Err(VppFailure::Unanswered),
+        // Answered by many messages, or carried out by many, and so not for the pipeline.
+        VppAction::Dump | VppAction::Ike(_) => return Err(VppFailure::Unanswered),
         VppAction::AddFibSource => {
             let request = FibSourceAdd::below_api(SOURCE_NAME, SOURCE_PRIORITY).map_err(refused)?;
             pipeline.submit(&request, (id, Wanted::Source))
@@ -224,6 +235,7 @@ pub(super) fn submit(
         VppAction::SetUp { index } => {
             pipeline.submit(&SwInterfaceSetFlags::new(interface(*index), true), (id, Wanted::Nothing))
         }
+        VppAction::Nat(action) => nat(client, pipeline, (id, Wanted::Nothing), action)?,
         VppAction::PutRoute { source, table, prefix, paths } => {
             let family = match prefix {
                 IpNet::V4(_) => AddressFamily::IP4,
@@ -248,6 +260,39 @@ pub(super) fn submit(
     };
     // The engine gives no more than there are slots; where it did, the operation is as good as unanswered.
     sent.map_err(|_| VppFailure::Unanswered)
+}
+
+/// Source translation. The engine asks for nothing else of it before VPP has said that it has addresses.
+fn nat(
+    client: &Client,
+    pipeline: &Pipeline<(OpId, Wanted), Outcome>,
+    tag: (OpId, Wanted),
+    action: &NatAction,
+) -> Result<Result<(), Full<(OpId, Wanted)>>, VppFailure> {
+    Ok(match action {
+        NatAction::SetAddresses(SnatAddresses { ipv4, ipv6 }) => {
+            // A VPP that has neither is told by its absence in the answer.
+            if client.knows::<CnatSetSnatAddressesV2>() || !client.knows::<CnatSetSnatAddresses>() {
+                pipeline.submit(&CnatSetSnatAddressesV2::new(*ipv4, *ipv6).map_err(refused)?, tag)
+            } else {
+                pipeline.submit(&CnatSetSnatAddresses::new(*ipv4, *ipv6).map_err(refused)?, tag)
+            }
+        }
+        NatAction::Exclude { prefix, add } => {
+            pipeline.submit(&CnatSnatPolicyAddDelExcludePfx::new(*prefix, *add), tag)
+        }
+        NatAction::SetPolicy if client.knows::<CnatSetSnatPolicy2602>() => {
+            pipeline.submit(&CnatSetSnatPolicy2602::kubernetes(), tag)
+        }
+        NatAction::SetPolicy => pipeline.submit(&CnatSetSnatPolicy::kubernetes(), tag),
+        NatAction::Interface { index, table, add } => {
+            let table = match table {
+                SnatTable::Pod => CnatSnatPolicyTable::POD,
+                SnatTable::Host => CnatSnatPolicyTable::HOST,
+            };
+            pipeline.submit(&CnatSnatPolicyAddDelIf::new(interface(*index), u8::from(*add), table), tag)
+        }
+    })
 }
 
 pub(super) fn interface(index: SwIfIndex) -> WireInterface {
