@@ -458,7 +458,8 @@ pub enum NextHopMode {
 /// are extended communities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origination {
-    /// The next hop announced; absent means our own address of each session.
+    /// The next hop announced; absent means our own address of each session. It is of the prefix's IP version, or an IPv6 one
+    /// of an IPv4 prefix: who has not agreed to such (RFC 8950) is told our own address in its place.
     pub next_hop: Option<IpAddr>,
     /// The label by which the next hop knows a prefix of a VPN, which must have one. No other route may.
     pub label: Option<Label>,

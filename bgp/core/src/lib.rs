@@ -23,4 +23,4 @@ pub mod time;
 
 // What this crate's API shows of the wire crate, so that an embedder need not depend on both.
 pub use bgp_wire::attr::{Community, ExtCommunity, LargeCommunity, tunnel_encap};
-pub use bgp_wire::{Asn, Family, FamilySet, Label, NextHop, Nlri, RouteDistinguisher, RouterId};
+pub use bgp_wire::{Asn, Family, FamilySet, Label, NextHop, Nlri, RouteDistinguisher, RouterId, SrPolicy6};

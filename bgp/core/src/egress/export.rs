@@ -195,13 +195,20 @@ impl Rules {
             None if keeps => current.or(self.own),
             None => self.own,
         };
-        told.filter(|next_hop| match (self.family, next_hop) {
+        // An own IPv4 route may name an IPv6 next hop; who can't take it can still have the route.
+        let own = (learned == Learned::Local).then_some(self.own).flatten();
+        told.filter(|next_hop| self.can_tell(*next_hop)).or(own.filter(|own| self.can_tell(*own)))
+    }
+
+    /// Whether a next hop is of an IP version that the neighbour takes in this family.
+    const fn can_tell(&self, next_hop: NextHop) -> bool {
+        match (self.family, next_hop) {
             (Family::Ipv4Unicast | Family::Ipv4Vpn, NextHop::V4(_))
             | (Family::Ipv6Unicast | Family::Ipv6Vpn, NextHop::V6 { .. })
             | (Family::Ipv4SrPolicy | Family::Ipv6SrPolicy, _) => true,
             (Family::Ipv4Unicast | Family::Ipv4Vpn, NextHop::V6 { .. }) => self.extended_next_hop,
             (Family::Ipv6Unicast | Family::Ipv6Vpn, NextHop::V4(_)) => false,
-        })
+        }
     }
 
     /// What a route is reflected with as its originator (RFC 4456 section 8): who it says that is, or who told us of it.

@@ -459,10 +459,12 @@ fn check_next_hop(family: Family, next_hop: Option<IpAddr>) -> Result<Option<Nex
     let next_hop = match (family, address) {
         (Family::Ipv4Unicast | Family::Ipv4Vpn, IpAddr::V4(_))
         | (Family::Ipv6Unicast | Family::Ipv6Vpn, IpAddr::V6(_))
+        // RFC 8950: told where that was agreed.
+        | (Family::Ipv4Unicast, IpAddr::V6(_))
         | (Family::Ipv4SrPolicy | Family::Ipv6SrPolicy, _) => Some(NextHop::from(address)),
         // RFC 4659 section 3.2.1.2.
         (Family::Ipv6Vpn, IpAddr::V4(address)) => Some(address.to_ipv6_mapped().into()),
-        (Family::Ipv4Unicast | Family::Ipv4Vpn, IpAddr::V6(_)) | (Family::Ipv6Unicast, IpAddr::V4(_)) => None,
+        (Family::Ipv4Vpn, IpAddr::V6(_)) | (Family::Ipv6Unicast, IpAddr::V4(_)) => None,
     };
     let host = NextHop::from(address).is_host();
     next_hop.filter(|_| host).map(Some).ok_or(Refusal::NextHop(address))

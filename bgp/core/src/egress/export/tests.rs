@@ -309,6 +309,11 @@ fn an_ipv6_next_hop_of_an_ipv4_prefix_only_where_it_was_agreed() {
         extended.own,
         "an IPv4 one is as good"
     );
+    // A route of our own is told with our own address where its next hop can't be.
+    let named = |rules: &Rules| rules.next_hop(Learned::Local, None, theirs);
+    assert_eq!(named(&extended), theirs);
+    assert_eq!(named(&rules(EXTERNAL)), rules(EXTERNAL).own);
+    assert_eq!(named(&Rules { own: None, ..rules(EXTERNAL) }), None);
     let mut out = Vec::new();
     let learned = Learned::External;
     let route =

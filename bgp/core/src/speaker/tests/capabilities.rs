@@ -41,6 +41,23 @@ fn ipv4_prefixes_go_over_ipv6_where_extended_next_hops_were_agreed() {
 }
 
 #[test]
+fn an_own_ipv4_route_may_name_an_ipv6_next_hop() {
+    let mut world = World::new(&[65010, 65020, 65030]);
+    world.join_over_ipv6(0, 1, |config| config.extended_next_hop = true);
+    world.join(0, 2);
+    world.load();
+    let next_hop = Some("2001:db8::99".parse().unwrap());
+    world.originate(0, nth(1), Origination { next_hop, ..Origination::default() });
+    world.settle();
+    assert_eq!(next_hops(&mut world, 1, V4), ["2001:db8::99"]);
+    assert_eq!(
+        next_hops(&mut world, 2, V4),
+        [address(0).to_string()],
+        "who has not agreed hears our own address"
+    );
+}
+
+#[test]
 fn an_ipv4_next_hop_is_preferred_to_an_extended_one() {
     let mut world = World::new(&[65010, 65020]);
     world.join_over_ipv6(0, 1, |config| {

@@ -97,9 +97,14 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
     assert_eq!(world.nodes[0].speaker.peers(world.now).len(), 1);
 
     let mut refused = |command| world.try_command(0, command).unwrap_err();
-    let v6_hop = Some("2001:db8::1".parse().unwrap());
-    let origination = Origination { next_hop: v6_hop, ..Origination::default() };
-    assert!(matches!(refused(Command::PutOrigination(nth(1), origination)), Refusal::NextHop(_)));
+    for (prefix, next_hop) in
+        [("2001:db8:1::/48", "192.0.2.1"), ("10.0.0.0/8", "ff02::1"), ("10.0.0.0/8", "::")]
+    {
+        let next_hop = Some(next_hop.parse().unwrap());
+        let origination = Origination { next_hop, ..Origination::default() };
+        let put = Command::PutOrigination(prefix.parse().unwrap(), origination);
+        assert!(matches!(refused(put), Refusal::NextHop(_)), "{next_hop:?}");
+    }
     let many = Origination { communities: (0..2000).collect(), ..Origination::default() };
     assert_eq!(refused(Command::PutOrigination(nth(1), many)), Refusal::TooLarge);
     assert_eq!(refused(Command::ClearPeer(other, Clear::Hard)), Refusal::NoSuchPeer(other));
