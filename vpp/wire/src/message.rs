@@ -204,6 +204,18 @@ pub enum Refused {
     /// The unspecified address as next hop: VPP would take it for none.
     #[error("{0} is no next hop")]
     NextHop(IpAddr),
+    /// A list of segments that is empty, of which VPP dies, or that has more than 16, of which it reads what stands behind.
+    #[error("a list of segments has 1 to 16 SIDs, not {0}")]
+    Sids(usize),
+    /// `::` as SID or as source of SRv6.
+    #[error(":: is no SID, and no source")]
+    Sid,
+    /// A share of the traffic that VPP divides by, or takes for another one.
+    #[error("{0} is no weight of a list of segments")]
+    NoWeight(u32),
+    /// A behaviour of a local SID other than End.DT4 and End.DT6; VPP dies of those that it doesn't know.
+    #[error("a local SID does End.DT4 or End.DT6, not {0}")]
+    Behavior(u8),
 }
 
 /// A struct, message or part of one, that ends in a counted array.

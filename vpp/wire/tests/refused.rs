@@ -6,10 +6,14 @@ use vpp_wire::api::fib::FibSourceAdd;
 use vpp_wire::api::interface::{SwInterfaceTagAddDel, SwInterfaces};
 use vpp_wire::api::ip::{IpRouteAddDelV2, IpRouteV2Details, IpTableAddDel, RouteDelete, RouteReplace};
 use vpp_wire::api::ipip::IpipAddTunnel;
+use vpp_wire::api::sr::{
+    SrBehavior, SrLocalsidAddDel, SrOutcome, SrPolicyAddV2, SrPolicyModV2, SrReply, SrSetEncapSource,
+    SrSteeringAddDel, Srv6SidList,
+};
 use vpp_wire::api::vxlan::{VxlanAddDelTunnelV3, VxlanTunnel};
 use vpp_wire::message::Tailed;
 use vpp_wire::types::{AddressFamily, FibPath, FibSourceId, FibTarget, MAX_PATHS, SwIfIndex, TableId};
-use vpp_wire::{Message, Payload, Refused, api};
+use vpp_wire::{Message, Payload, Refused, Retval, api};
 
 #[path = "refused/wireguard.rs"]
 mod wireguard;
@@ -74,6 +78,60 @@ fn the_default_table_and_impossible_tunnels_are_left_alone() {
     assert_eq!(IpipAddTunnel::new(a, b, TableId::DEFAULT).map(drop), Err(Refused::MixedFamilies(a, b)));
     assert_eq!(IpipAddTunnel::new(a, a, TableId::DEFAULT).map(drop), Err(Refused::SameEnds(a)));
     assert_eq!(SwInterfaceTagAddDel::add(SwIfIndex::new(1), "").map(drop), Err(Refused::NoName));
+}
+
+#[test]
+fn segment_routing_takes_1_to_16_sids_and_what_vpp_knows() {
+    let sid = std::net::Ipv6Addr::LOCALHOST;
+    let none = std::net::Ipv6Addr::UNSPECIFIED;
+    let list = |n, weight| Srv6SidList::new(&vec![sid; n], weight).map(|list| list.iter().count());
+    assert_eq!((list(0, 1), list(1, 1)), (Err(Refused::Sids(0)), Ok(1)));
+    assert_eq!((list(16, 1), list(17, 1)), (Ok(16), Err(Refused::Sids(17))));
+    assert_eq!(
+        (list(1, 0), list(1, u32::MAX)),
+        (Err(Refused::NoWeight(0)), Err(Refused::NoWeight(u32::MAX)))
+    );
+    assert_eq!(Srv6SidList::new(&[sid, none], 1).map(drop), Err(Refused::Sid));
+    let good = || Srv6SidList::new(&[sid], 1).expect("good");
+    for (bsid, source) in [(none, sid), (sid, none)] {
+        assert_eq!(SrPolicyAddV2::new(bsid, source, good()).map(drop), Err(Refused::Sid));
+        assert_eq!(SrPolicyModV2::add_list(bsid, source, good()).map(drop), Err(Refused::Sid));
+        assert_eq!(SrPolicyModV2::delete_list(bsid, source, 1).map(drop), Err(Refused::Sid));
+    }
+    for behavior in 0..=u8::MAX {
+        let built = SrLocalsidAddDel::add(sid, SrBehavior::new(behavior)).map(drop);
+        assert_eq!(built.is_ok(), behavior == 8 || behavior == 9, "{behavior}");
+    }
+    assert_eq!(SrLocalsidAddDel::delete(none).map(drop), Err(Refused::Sid));
+    assert_eq!(SrSetEncapSource::new(none).map(drop), Err(Refused::Sid));
+    let steer = |prefix: &str, bsid| SrSteeringAddDel::add(TableId::DEFAULT, net(prefix), bsid).map(drop);
+    assert_eq!(steer("10.0.0.0/8", sid), Ok(()));
+    assert_eq!(steer("10.0.0.1/8", sid), Err(Refused::HostBits(net("10.0.0.1/8").addr(), 8)));
+    assert_eq!(steer("2001:db8::/32", none), Err(Refused::Sid));
+    assert!(SrSteeringAddDel::delete(TableId::DEFAULT, net("10.0.0.1/8")).is_err());
+}
+
+#[test]
+fn segment_routing_answers_in_its_own_words() {
+    use SrOutcome::{Absent, Done, Exists, Failed, Missing};
+    for (reply, code, outcome) in [
+        (SrReply::Localsid, 0, Done),
+        (SrReply::Localsid, -1, Exists),
+        (SrReply::Localsid, -4, Exists),
+        (SrReply::Localsid, -2, Absent),
+        (SrReply::Localsid, -3, Missing),
+        (SrReply::PolicyAdd, -12, Exists),
+        (SrReply::PolicyAdd, -13, Missing),
+        (SrReply::PolicyMod, -1, Missing),
+        (SrReply::PolicyMod, -21, Failed),
+        (SrReply::PolicyMod, -22, Missing),
+        (SrReply::PolicyDel, -1, Absent),
+        (SrReply::Steering, -1, Failed),
+        (SrReply::Steering, -2, Missing),
+        (SrReply::Steering, -4, Absent),
+    ] {
+        assert_eq!(reply.outcome(Retval::new(code)), outcome, "{reply:?} {code}");
+    }
 }
 
 #[test]
