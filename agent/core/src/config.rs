@@ -4,9 +4,10 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ipnet::IpNet;
+use bgp_core::{Family, FamilySet};
+use ipnet::{IpNet, Ipv6Net};
 
-use crate::model::{KeyPair, NodeName, PerFamily, Psk};
+use crate::model::{KeyPair, NodeName, PerFamily, Psk, Sids};
 
 /// Settings of the engine.
 #[derive(Clone, Debug)]
@@ -31,6 +32,8 @@ pub struct Config {
     pub wireguard_keys: PerFamily<Option<KeyPair>>,
     /// What becomes of pods' traffic where WireGuard is on.
     pub encryption: Encryption,
+    /// SRv6; without it nobody is told of SIDs, and policies are not heard.
+    pub srv6: Option<Srv6Config>,
     /// BGP Identifier, where it shall not be the node's IPv4 address.
     pub router_id: Option<Ipv4Addr>,
     /// Node that has no IPv4 address and no explicit identifier: this one, derived from its name by the embedder.
@@ -52,10 +55,35 @@ impl Config {
             priorities: RoutePriorities::Classic,
             encryption: Encryption::default(),
             wireguard_keys: PerFamily::default(),
+            srv6: None,
             router_id: None,
             fallback_router_id: Ipv4Addr::new(192, 0, 0, 1),
         }
     }
+}
+
+impl Config {
+    /// The families whose best paths the engine wants to hear of.
+    #[must_use]
+    pub fn families(&self) -> FamilySet {
+        let mut families = FamilySet::UNICAST;
+        if self.srv6.is_some() {
+            families.insert(Family::Ipv6SrPolicy);
+        }
+        families
+    }
+}
+
+/// Settings about SRv6.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Srv6Config {
+    /// Where the nodes' local SIDs come from. Its prefixes are routed as they are, since encapsulated packets go there; what
+    /// is in it in VPP is ours.
+    pub localsid_pool: Ipv6Net,
+    /// Where binding SIDs come from. Its prefixes are never installed: nothing is sent there. What is in it in VPP is ours.
+    pub policy_pool: Ipv6Net,
+    /// The SIDs of this node, where they are settings. Otherwise [`Event::Sids`](crate::Event::Sids) says them.
+    pub sids: Option<Sids>,
 }
 
 /// Settings of IPsec.

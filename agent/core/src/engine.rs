@@ -14,10 +14,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bgp_core::FamilySet;
 use bgp_core::policy::{PolicyDef, PolicyName};
 use bgp_core::rib::RibEvent;
 use bgp_core::time::Instant;
-use bgp_core::{Family, FamilySet};
 use ipnet::IpNet;
 
 use crate::config::Config;
@@ -27,9 +27,10 @@ use crate::event::{Change, Event, SpeakerEvent, VppEvent};
 use crate::explain::Explained;
 use crate::handler::{
     BgpHandler, ConnectivityHandler, Handler, HostHandler, PeerHandler, RoutingHandler, SnatHandler,
+    Srv6Handler,
 };
 use crate::model::{Condition, Filter, FilterName, PerFamily, PublicKey, RouteKey, TableId};
-use crate::plan::{Audit, SpeakerOp, SpeakerPlan, VppOp, VppPlan, VppReport, VppState};
+use crate::plan::{Audit, SpeakerOp, SpeakerPlan, Srv6Pools, VppOp, VppPlan, VppReport, VppState};
 
 /// The first sessions wait for VPP, where it can be reached, no longer than this: their first UPDATEs then hold our own
 /// prefixes too.
@@ -45,6 +46,7 @@ pub struct Engine {
     connectivity: ConnectivityHandler,
     host: HostHandler,
     snat: SnatHandler,
+    srv6: Srv6Handler,
     vpp: Option<VppPlan>,
     speaker: SpeakerPlan,
     sources: Sources,
@@ -133,6 +135,8 @@ pub struct Status {
     pub sources: Sources,
     /// Families whose initial convergence has ended.
     pub converged: FamilySet,
+    /// Families whose routes are wanted.
+    pub families: FamilySet,
     /// Whether VPP can carry traffic.
     pub forwarding: Forwarding,
     /// VPP, where there is one.
@@ -147,7 +151,7 @@ impl Status {
     /// There is nothing left to do: [`Status::ready`], and what earlier runs left in VPP has been swept.
     #[must_use]
     pub fn settled(&self) -> bool {
-        self.ready() && self.converged.intersect(FamilySet::UNICAST) == FamilySet::UNICAST
+        self.ready() && self.converged.intersect(self.families) == self.families
     }
 
     /// Every source is in sync, and VPP holds everything wanted.
@@ -169,14 +173,18 @@ impl Engine {
             connectivity: ConnectivityHandler::new(&config),
             host: HostHandler::new(&config),
             snat: SnatHandler::new(&config),
-            vpp: config.vpp.as_ref().map(|vpp| VppPlan::new(vpp.window, vpp.audit, &config.remembered)),
+            srv6: Srv6Handler::new(&config),
+            vpp: config
+                .vpp
+                .as_ref()
+                .map(|vpp| VppPlan::new(vpp.window, vpp.audit, &config.remembered, srv6_pools(&config))),
             speaker: SpeakerPlan::default(),
             sources: Sources::default(),
             converged: FamilySet::EMPTY,
             forwarding: Forwarding::Unknown,
             unreachable: false,
             conditions: BTreeMap::new(),
-            queue: VecDeque::new(),
+            queue: config.srv6.as_ref().and_then(|srv6| srv6.sids).map(Event::Sids).into_iter().collect(),
             fx: Effects::default(),
             config,
         }
@@ -232,6 +240,7 @@ impl Engine {
         Status {
             sources: self.sources,
             converged: self.settled_families(),
+            families: self.config.families(),
             forwarding: self.forwarding,
             vpp: self.vpp.as_ref().map(VppPlan::report),
             speaker_busy: !self.speaker.idle(),
@@ -311,7 +320,7 @@ impl Engine {
     /// any.
     fn settled_families(&self) -> FamilySet {
         let mut families = self.converged;
-        for family in Family::UNICAST {
+        for family in self.config.families().iter() {
             if self.sources.in_sync() && !self.speaker.has_peers(family) {
                 families.insert(family);
             }
@@ -350,6 +359,7 @@ impl Engine {
                 self.sources.nodes |= is_resync(&change);
                 self.sources.own_node |= names(&change, &self.config.node);
                 self.host.on(now, &change, fx);
+                self.srv6.on(now, &change, fx);
                 self.bgp.on(now, &change, fx);
                 self.routing.on(now, &change, fx);
                 self.peer.on(now, &change, fx);
@@ -394,6 +404,11 @@ impl Engine {
                 self.bgp.on(now, &event, fx);
             }
             Event::Connectivity(change) => self.connectivity.on(now, &change, fx),
+            Event::SrPolicy(change) => self.connectivity.on(now, &change, fx),
+            Event::Sids(sids) => {
+                self.srv6.on(now, &sids, fx);
+                self.connectivity.on(now, &sids, fx);
+            }
             Event::Address(change) => self.routing.on(now, &change, fx),
             Event::HostTaps(taps) => self.snat.on(now, &taps, fx),
             Event::Fault(change) => self.fault(change, fx),
@@ -509,8 +524,10 @@ impl Engine {
         if let Some(vpp) = &mut self.vpp
             && in_sync
         {
-            if Family::UNICAST
-                .into_iter()
+            if self
+                .config
+                .families()
+                .iter()
                 .all(|family| self.converged.contains(family) || !self.speaker.has_peers(family))
             {
                 vpp.allow_deletes();
@@ -528,7 +545,7 @@ impl Engine {
         if in_sync && complete {
             // What VPP has kept it goes on forwarding by, whatever this agent did meanwhile.
             let kept = self.vpp.as_ref().is_some_and(VppPlan::was_ours);
-            self.speaker.open_peers(if kept { FamilySet::UNICAST } else { FamilySet::EMPTY });
+            self.speaker.open_peers(if kept { self.config.families() } else { FamilySet::EMPTY });
         }
         if let Some(conditions) = self.speaker.take_conditions() {
             let key = (Origin::Speaker, Arc::from("refusals"));
@@ -539,6 +556,11 @@ impl Engine {
             }
         }
     }
+}
+
+fn srv6_pools(config: &Config) -> Option<Srv6Pools> {
+    let srv6 = config.srv6.as_ref()?;
+    Some(Srv6Pools { localsids: srv6.localsid_pool, policies: srv6.policy_pool })
 }
 
 /// Whether a change lists or brings this object.

@@ -9,16 +9,17 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use bgp_core::command::{Applied, Refusal};
-use bgp_core::rib::RibEvent;
+use bgp_core::rib::{RibEvent, SrPolicyPath};
 use ipnet::IpNet;
 
 use crate::model::{
     Affinity, AffinityName, BgpConfig, BgpConfigName, Condition, Connectivity, FelixConfig, FelixConfigName,
-    Filter, FilterName, Node, NodeName, Origin, PeerName, PeerSpec, Pool, PoolName, RouteKey, TableId,
+    Filter, FilterName, Node, NodeName, Origin, PeerName, PeerSpec, Pool, PoolName, RouteKey, Sids, SrKey,
+    TableId,
 };
 use crate::plan::{OpId, VppFailure};
 
-pub use dump::{Dump, DumpedPeer, DumpedTunnel, Interface};
+pub use dump::{Dump, DumpedPeer, DumpedPolicy, DumpedTunnel, Interface, Srv6Dump};
 pub use ike::DumpedProfile;
 
 /// A change of a keyed collection.
@@ -56,6 +57,10 @@ pub enum Event {
     Rib(RibEvent),
     /// Where destinations are reached. A follow-up of `Rib`.
     Connectivity(Change<RouteKey, Connectivity>),
+    /// SR policies as BGP says them. A follow-up of `Rib`.
+    SrPolicy(Change<SrKey, SrPolicyPath>),
+    /// The SIDs of this node, once it has some; they never change while it runs.
+    Sids(Sids),
     /// Prefixes of this node that peers shall hear of. A follow-up of `Affinity`.
     Address(Change<IpNet, Origin>),
     /// Interfaces to the host, as VPP's manager says.

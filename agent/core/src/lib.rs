@@ -14,13 +14,14 @@ mod engine;
 pub mod event;
 pub mod explain;
 mod handler;
+pub mod ipam;
 pub mod model;
 pub mod plan;
 mod provider;
 pub mod selector;
 pub mod service;
 
-pub use config::{BgpMode, Config, Encrypted, Encryption, VppConfig};
+pub use config::{BgpMode, Config, Encrypted, Encryption, Srv6Config, VppConfig};
 pub use engine::{Engine, Forwarding, Sources, Status};
 pub use event::{Change, Event};
 pub use handler::filter_of;

@@ -14,7 +14,6 @@ use agent_core::explain::Explained;
 use agent_core::model::{Condition, Filter, FilterName, PublicKey, Severity};
 use agent_core::plan::{Audit, SpeakerOp, VppOp, VppState};
 use agent_core::{Config, Engine, Forwarding, Status};
-use bgp_core::FamilySet;
 use bgp_core::command::Command;
 use bgp_core::policy::{PolicyDef, PolicyName};
 use bgp_core::time::Instant as EngineTime;
@@ -161,7 +160,8 @@ impl Snapshot {
 impl Snapshot {
     /// What isn't yet as it shall be, outermost cause first.
     fn waiting_for(&self) -> Vec<String> {
-        let Status { sources, converged, forwarding, vpp, speaker_busy, conditions: _ } = &self.status;
+        let Status { sources, converged, families, forwarding, vpp, speaker_busy, conditions: _ } =
+            &self.status;
         let mut waiting = Vec::new();
         let missing = sources.missing();
         if !missing.is_empty() {
@@ -191,7 +191,7 @@ impl Snapshot {
             waiting.push("the speaker to be told".to_owned());
         }
         // Before the datastore has spoken nobody knows who is a neighbor.
-        if missing.is_empty() && converged.intersect(FamilySet::UNICAST) != FamilySet::UNICAST {
+        if missing.is_empty() && converged.intersect(*families) != *families {
             waiting.push("the first routes of every neighbor, or two minutes".to_owned());
         }
         if waiting.is_empty() && *forwarding != Forwarding::Ready {

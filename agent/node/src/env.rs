@@ -7,6 +7,7 @@
 //! An unknown key of the file is an error. An unknown variable is a warning, as whoever starts the process does not
 //! choose all of them: Kubernetes adds some for every Service, and those of a Service called `peregrine` look like ours.
 
+mod srv6;
 mod table;
 
 use std::ffi::OsString;
@@ -16,6 +17,7 @@ use std::time::Duration;
 
 use table::{JSON_VARIABLES, ROWS, Row, WITHOUT_EFFECT, parse_listen, value};
 
+use agent_core::Srv6Config;
 use agent_core::config::{Encryption, IpsecConfig, RoutePriorities};
 use agent_core::model::Psk;
 use ipnet::IpNet;
@@ -62,6 +64,8 @@ pub(crate) struct Settings {
     pub(crate) health: Option<SocketAddr>,
     /// What is logged and how.
     pub(crate) log: LogSettings,
+    /// SRv6, where it is on.
+    pub(crate) srv6: Option<Srv6Config>,
 }
 
 impl Settings {
@@ -87,6 +91,7 @@ impl Settings {
             state,
             health,
             log,
+            srv6,
         } = self;
         [
             ("node", *node != new.node),
@@ -109,6 +114,8 @@ impl Settings {
             ("health", *health != new.health),
             ("log.level", log.level != new.log.level),
             ("log.format", log.format != new.log.format),
+            ("features.srv6", srv6.is_some() != new.srv6.is_some()),
+            ("srv6", srv6.is_some() && new.srv6.is_some() && *srv6 != new.srv6),
         ]
         .into_iter()
         .filter_map(|(key, differs)| differs.then_some(key))
@@ -193,6 +200,14 @@ pub(crate) enum SettingsFault {
         /// The variable that sets it too.
         variable: &'static str,
     },
+    /// Settings that are good each by itself, and not together.
+    #[error("{key}: {reason}")]
+    Contradiction {
+        /// The key that is most likely wrong.
+        key: &'static str,
+        /// Why.
+        reason: String,
+    },
 }
 
 impl SettingsFault {
@@ -202,7 +217,10 @@ impl SettingsFault {
             Self::Key { flaw, .. } => flaw.mistake.is_warning(),
             Self::Variable { mistake, .. } => mistake.is_warning(),
             Self::UnknownVariable { .. } => true,
-            Self::Unreadable { .. } | Self::Syntax { .. } | Self::Missing { .. } => false,
+            Self::Unreadable { .. }
+            | Self::Syntax { .. }
+            | Self::Missing { .. }
+            | Self::Contradiction { .. } => false,
         }
     }
 }
@@ -294,6 +312,7 @@ struct Draft {
     state: Option<PathBuf>,
     health: Option<Option<SocketAddr>>,
     log: LogSettings,
+    srv6: srv6::Draft,
 }
 
 /// What is given of IPsec besides its key.
@@ -311,6 +330,11 @@ impl Draft {
         }
         if self.manifests.is_none() {
             faults.push(SettingsFault::Missing { key: "datastore", variable: "PEREGRINE_DATASTORE" });
+        }
+        let before = faults.len();
+        let srv6 = self.srv6.finish(faults);
+        if faults.len() > before {
+            return None;
         }
         Some(Settings {
             node: self.node?,
@@ -336,6 +360,7 @@ impl Draft {
             state: self.state.unwrap_or_else(|| "/var/lib/peregrine".into()),
             health: self.health.unwrap_or_else(|| parse_listen(":9090")),
             log: self.log,
+            srv6,
         })
     }
 }
@@ -488,6 +513,8 @@ fn read_json(name: &str, text: &str, draft: &mut Draft) -> Vec<Mistake> {
         ("CALICOVPP_IPSEC", "crossIPSecTunnels") => Some("ipsec.cross-tunnels"),
         ("CALICOVPP_IPSEC", "nbAsyncCryptoThreads") => Some("ipsec.async-crypto-threads"),
         ("CALICOVPP_IPSEC", "extraAddresses") => Some("ipsec.extra-addresses"),
+        ("CALICOVPP_SRV6", "localsidPool") => Some("srv6.localsid-pool"),
+        ("CALICOVPP_SRV6", "policyPool") => Some("srv6.policy-pool"),
         ("CALICOVPP_INITIAL_CONFIG", "healthCheckPort") => Some("health"),
         _ => None,
     };

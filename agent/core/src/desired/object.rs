@@ -2,7 +2,7 @@
 //! out: the index is looked up when the operation leaves.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
 use bgp_core::Family;
@@ -58,6 +58,15 @@ pub enum ObjectKey {
     SnatInterface(SwIfIndex, SnatTable),
     /// The rules for Kubernetes decide what is translated; never taken back.
     SnatPolicy,
+    /// The source of what is encapsulated by SRv6. Value: [`Spec::EncapSource`](super::Spec::EncapSource). Never deleted.
+    EncapSource,
+    /// A SID of this node. Value: [`Spec::Localsid`](super::Spec::Localsid).
+    Localsid(Ipv6Addr),
+    /// An SR policy, by its binding SID. Value: [`Spec::SrPolicy`](super::Spec::SrPolicy).
+    SrPolicy(Ipv6Addr),
+    /// A prefix of a table whose packets an SR policy gets; in the place of a route, and before every route. Value:
+    /// [`Spec::SrSteering`](super::Spec::SrSteering).
+    SrSteering(RouteKey),
 }
 
 impl ObjectKey {
@@ -85,6 +94,10 @@ impl ObjectKey {
             Self::SnatExclusion(_) => "snat-exclusion",
             Self::SnatInterface(..) => "snat-interface",
             Self::SnatPolicy => "snat-policy",
+            Self::EncapSource => "encap-source",
+            Self::Localsid(_) => "localsid",
+            Self::SrPolicy(_) => "sr-policy",
+            Self::SrSteering(_) => "sr-steering",
         }
     }
 
@@ -105,6 +118,10 @@ impl ObjectKey {
             | Self::Table(..)
             | Self::DecapNext(_)
             | Self::Tunnel(_)
+            | Self::EncapSource
+            | Self::Localsid(_)
+            | Self::SrPolicy(_)
+            | Self::SrSteering(_)
             | Self::WireguardPeer(..)
             | Self::IkeProfile(_)
             | Self::AsyncCrypto
@@ -155,6 +172,10 @@ impl fmt::Display for ObjectKey {
             Self::SnatExclusion(prefix) => write!(f, "exclusion of {prefix} from source nat"),
             Self::SnatInterface(index, table) => write!(f, "interface {} as {table} of source nat", index.0),
             Self::SnatPolicy => f.write_str("policy of source nat"),
+            Self::EncapSource => f.write_str("source of srv6"),
+            Self::Localsid(sid) => write!(f, "local sid {sid}"),
+            Self::SrPolicy(bsid) => write!(f, "sr policy {bsid}"),
+            Self::SrSteering(key) => write!(f, "steering of {key}"),
         }
     }
 }
@@ -214,6 +235,8 @@ pub enum Owner {
     Destination,
     /// All destinations behind a node, as a peer of WireGuard.
     Wireguard,
+    /// Segment routing over IPv6, whoever uses it.
+    Srv6,
 }
 
 /// Number of a way: a set of next hops under one rule of encapsulation.

@@ -44,6 +44,7 @@ impl Claims {
             Owner::Destination => (3, None, **owner),
             // It wants peers, and no routes.
             Owner::Wireguard => (4, None, **owner),
+            Owner::Srv6 => (5, None, **owner),
         };
         let first = claims.iter().min_by_key(order).map(|(owner, _)| *owner)?;
         let next = claims.remove(&first).map(|id| (first, id));

@@ -5,7 +5,7 @@ use std::fmt;
 use bgp_core::command::{Origination, PeerConfig};
 use bgp_core::peer_key::PeerKey;
 use bgp_core::policy::{PolicyDef, PolicyName, PrefixRange, SetName};
-use bgp_core::{Asn, RouterId};
+use bgp_core::{Asn, RouterId, SrPolicy6};
 use ipnet::IpNet;
 
 use crate::model::ObjectRef;
@@ -23,6 +23,8 @@ pub enum BgpKey {
     Policy(PolicyName),
     /// An originated prefix.
     Origination(IpNet),
+    /// An SR policy of this node.
+    SrPolicy(SrPolicy6),
     /// All originations of the start are in.
     Loaded,
     /// A neighbour.
@@ -37,6 +39,7 @@ impl fmt::Display for BgpKey {
             Self::PrefixSet(name) => write!(f, "prefix set {name}"),
             Self::Policy(name) => write!(f, "policy {name}"),
             Self::Origination(prefix) => write!(f, "origination {prefix}"),
+            Self::SrPolicy(policy) => write!(f, "sr policy {policy}"),
             Self::Loaded => f.write_str("end of loading"),
             Self::Peer(key) => write!(f, "peer {key}"),
         }
@@ -61,6 +64,8 @@ pub enum BgpObject {
     Policy(PolicyName, PolicyDef),
     /// An originated prefix.
     Origination(IpNet, Origination),
+    /// An SR policy of this node.
+    SrPolicy(SrPolicy6, Box<Origination>),
     /// All originations of the start are in.
     Loaded,
     /// A neighbour, and the Kubernetes object that asks for it.
@@ -77,6 +82,7 @@ impl BgpObject {
             Self::PrefixSet(name, _) => BgpKey::PrefixSet(name.clone()),
             Self::Policy(name, _) => BgpKey::Policy(name.clone()),
             Self::Origination(prefix, _) => BgpKey::Origination(*prefix),
+            Self::SrPolicy(policy, _) => BgpKey::SrPolicy(*policy),
             Self::Loaded => BgpKey::Loaded,
             Self::Peer(key, ..) => BgpKey::Peer(*key),
         }

@@ -1,14 +1,14 @@
 //! Values of objects: what an object shall be, or is, beside its key. Two of them are compared to see whether VPP has what
 //! is wanted, so a value must be one that VPP can be read back to, or one that VPP never shows.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
 use ipnet::IpNet;
 
 use crate::desired::{IkeHeld, IkeProfile, ObjectKey, SnatAddresses, Tunnel, WireguardKey};
 use crate::event::SwIfIndex;
-use crate::model::{KeyPair, TableId};
+use crate::model::{KeyPair, SidList, SrBehavior, TableId};
 
 /// The value of an object. Cheap to clone; secrets stand in types that cannot print.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +22,19 @@ pub enum Spec {
     Mtu(u32),
     /// Of [`ObjectKey::Vrf`]: the table of the packets that come out of the tunnel.
     Table(TableId),
+    /// Of [`ObjectKey::EncapSource`]: the address.
+    EncapSource(Ipv6Addr),
+    /// Of [`ObjectKey::Localsid`]: what it does.
+    Localsid(SrBehavior),
+    /// Of [`ObjectKey::SrPolicy`]: what it encapsulates with.
+    SrPolicy {
+        /// The source address of the packets.
+        source: Ipv6Addr,
+        /// The lists of segments, ordered, of which there is at least one.
+        lists: Arc<[SidList]>,
+    },
+    /// Of [`ObjectKey::SrSteering`]: the binding SID of the policy.
+    SrSteering(Ipv6Addr),
     /// Of a WireGuard interface: its keys. They are part of what the interface is, so they are only ever told.
     WireguardKeys(KeyPair),
     /// Of [`ObjectKey::WireguardPeer`].
@@ -74,11 +87,15 @@ impl Spec {
         match self {
             Self::WireguardPeer(peer) => Some(ObjectKey::Tunnel(Tunnel::Wireguard(peer.interface))),
             Self::IkeHeld(held) => Some(ObjectKey::Tunnel(Tunnel::Ipip(held.ends))),
+            Self::SrSteering(bsid) => Some(ObjectKey::SrPolicy(*bsid)),
             Self::Lender(_)
             | Self::MtuRule(_)
             | Self::Mtu(_)
             | Self::Table(_)
             | Self::WireguardKeys(_)
+            | Self::EncapSource(_)
+            | Self::Localsid(_)
+            | Self::SrPolicy { .. }
             | Self::SnatAddresses(_)
             | Self::IkeProfile(_)
             | Self::CryptoThreads(_)

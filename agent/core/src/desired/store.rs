@@ -16,6 +16,7 @@ use super::tunnel::IpipKey;
 use crate::effects::VppEdit;
 use crate::event::{FibSourceId, SwIfIndex};
 use crate::model::{RouteKey, TableId};
+use crate::plan::Srv6Pools;
 
 /// Where an entry is on its way from wanted to held.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -148,6 +149,8 @@ pub(crate) struct Store {
     pub(crate) fresh: BTreeSet<IpipKey>,
     /// What VPP may hold and doesn't show.
     pub(crate) noted: Noted,
+    /// By what our part of SRv6 is known; nothing is ours without.
+    pub(crate) srv6: Option<Srv6Pools>,
     claims: Claims,
     /// How many sets of paths and values that VPP holds, or may hold, use an object.
     users: BTreeMap<ObjectKey, u32>,

@@ -1,6 +1,7 @@
 //! What VPP is found to hold, as far as this agent cares: the answer to
 //! [`VppAction::Dump`](crate::plan::VppAction::Dump).
 
+mod srv6;
 mod wireguard;
 
 use std::sync::Arc;
@@ -13,6 +14,8 @@ pub use wireguard::DumpedPeer;
 use super::{DumpedProfile, FibPath, FibSourceId, SwIfIndex};
 use crate::desired::{SnatAddresses, Tunnel};
 use crate::model::{RouteKey, TableId};
+
+pub use srv6::{DumpedPolicy, Srv6Dump};
 
 /// What VPP holds, as far as this agent cares.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,6 +30,8 @@ pub struct Dump {
     pub tunnels: Vec<DumpedTunnel>,
     /// In which table packets from a tunnel are looked up, where it is not the main one.
     pub vrfs: Vec<(SwIfIndex, Family, TableId)>,
+    /// SRv6; empty where VPP has no messages for it.
+    pub srv6: Srv6Dump,
     /// All peers of WireGuard interfaces.
     pub wireguard: Vec<DumpedPeer>,
     /// All profiles of IKEv2.

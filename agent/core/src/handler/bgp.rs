@@ -16,9 +16,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bgp_core::policy::{Default as Otherwise, Flow, PolicyDef, PolicyName, StatementDef};
-use bgp_core::rib::{NextHopSet, RibChange, RibEvent, WeightedNextHop};
+use bgp_core::rib::{NextHopSet, RibChange, RibEvent, SrPolicyPath, WeightedNextHop};
 use bgp_core::time::Instant;
-use bgp_core::{Family, NextHop};
+use bgp_core::{Family, NextHop, Nlri, SrPolicy6};
 use ipnet::IpNet;
 
 use super::Handler;
@@ -28,7 +28,7 @@ use crate::effects::{BgpEdit, Effects, Origin};
 use crate::event::{Change, Event};
 use crate::model::{
     BgpConfig, BgpConfigName, Condition, Connectivity, Direction, Filter, FilterName, Glob, Hop, Node,
-    NodeName, ObjectRef, Pool, PoolName, RouteKey, TableId,
+    NodeName, ObjectRef, Pool, PoolName, RouteKey, SrKey, TableId,
 };
 use filter::Context;
 use interface::Interfaces;
@@ -59,10 +59,19 @@ pub(crate) struct BgpHandler {
     pools_known: bool,
     /// VPP can carry the traffic that this node attracts.
     carries: bool,
+    /// Segment routing over IPv6 is on.
+    srv6: bool,
     /// What has been told since the change stream started anew; `None` when it is not doing that.
-    replay: Option<PrefixMap<Arc<[Hop]>>>,
+    replay: Option<Replay>,
     /// The last set of next hops and its form here: neighbouring changes mostly have the same.
     last: Option<(NextHopSet, Arc<[Hop]>)>,
+}
+
+/// What the change stream has told since it started anew.
+#[derive(Debug, Default)]
+struct Replay {
+    routes: PrefixMap<Arc<[Hop]>>,
+    policies: BTreeMap<SrKey, SrPolicyPath>,
 }
 
 impl BgpHandler {
@@ -77,6 +86,7 @@ impl BgpHandler {
             interfaces: Interfaces::default(),
             pools_known: false,
             carries: false,
+            srv6: config.srv6.is_some(),
             replay: None,
             last: None,
         }
@@ -122,6 +132,7 @@ impl BgpHandler {
             pools: self.pools.iter().collect(),
             cluster: self.configs.get(&BgpConfigName::Default).unwrap_or(&unset),
             advertisements,
+            srv6: self.srv6,
             reflector: self.node.as_ref().is_some_and(|node| node.cluster_id.is_some()),
         };
         put(PolicyName::new(EXPORT_POLICY), table.policy(), fx);
@@ -170,19 +181,40 @@ impl BgpHandler {
     }
 
     fn change(&mut self, change: &RibChange, fx: &mut Effects) {
+        if let Nlri::SrPolicy6(policy) = change.nlri {
+            let SrPolicy6 { distinguisher, color, endpoint } = policy;
+            let path = change.sr_policy.as_deref().filter(|_| !change.local);
+            self.policy(SrKey { endpoint, color, distinguisher }, path, fx);
+            return;
+        }
         let Some(prefix) = change.nlri.unicast() else { return };
         let key = RouteKey { table: TableId::MAIN, prefix };
         let reached = change.best.is_some() && !change.local;
         let hops = if reached { self.hops(&change.hops) } else { Arc::from([]) };
         match &mut self.replay {
             Some(told) if hops.is_empty() => {
-                told.remove(&key.prefix);
+                told.routes.remove(&key.prefix);
             }
             Some(told) => {
-                told.insert(key.prefix, hops);
+                told.routes.insert(key.prefix, hops);
             }
             None if hops.is_empty() => fx.then.push_back(Event::Connectivity(Change::Delete(key))),
             None => fx.then.push_back(Event::Connectivity(Change::Upsert(key, Connectivity { hops }))),
+        }
+    }
+
+    fn policy(&mut self, key: SrKey, path: Option<&SrPolicyPath>, fx: &mut Effects) {
+        match (&mut self.replay, path) {
+            (Some(told), Some(path)) => {
+                told.policies.insert(key, path.clone());
+            }
+            (Some(told), None) => {
+                told.policies.remove(&key);
+            }
+            (None, Some(path)) => {
+                fx.then.push_back(Event::SrPolicy(Change::Upsert(key, path.clone())));
+            }
+            (None, None) => fx.then.push_back(Event::SrPolicy(Change::Delete(key))),
         }
     }
 
@@ -293,14 +325,19 @@ impl Handler<Change<BgpConfigName, BgpConfig>> for BgpHandler {
 impl Handler<RibEvent> for BgpHandler {
     fn on(&mut self, _now: Instant, event: &RibEvent, fx: &mut Effects) {
         match event {
-            RibEvent::Resync => self.replay = Some(PrefixMap::default()),
+            RibEvent::Resync => self.replay = Some(Replay::default()),
             RibEvent::Change(change) => self.change(change, fx),
             RibEvent::Replayed => {
                 let Some(told) = self.replay.take() else { return };
                 let route = |(prefix, hops): (IpNet, &Arc<[Hop]>)| {
                     (RouteKey { table: TableId::MAIN, prefix }, Connectivity { hops: Arc::clone(hops) })
                 };
-                let all = told.iter().map(route).collect();
+                let all = told.routes.iter().map(route).collect();
+                // Policies first, so that no destination is looked at before what carries its traffic is known.
+                if self.srv6 {
+                    let policies = told.policies.into_iter().collect();
+                    fx.then.push_back(Event::SrPolicy(Change::Resync(policies)));
+                }
                 fx.then.push_back(Event::Connectivity(Change::Resync(all)));
             }
             // The engine counts it towards being in sync.

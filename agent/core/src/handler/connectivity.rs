@@ -14,24 +14,28 @@
 mod wireguard;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
+use bgp_core::rib::SrPolicyPath;
 use bgp_core::time::Instant;
 use ipnet::IpNet;
 
 use self::wireguard::Peers;
 use super::Handler;
-use crate::config::Config;
-use crate::desired::{Lengths, Owner, Path, PrefixMap, Target, VppKey, WayId, Wishes};
+use crate::config::{Config, Srv6Config};
+use crate::desired::{Lengths, ObjectKey, Owner, Path, PrefixMap, Spec, Target, VppKey, WayId, Wishes};
 use crate::effects::{Effects, Origin, VppEdit};
 use crate::event::Change;
 use crate::explain::{Carried, CarriedHop};
 use crate::model::{
     BgpConfig, BgpConfigName, Condition, Connectivity, Encapsulation, FelixConfig, FelixConfigName, Hop,
-    Node, NodeName, ObjectRef, Pool, PoolName, RouteKey, TableId,
+    Node, NodeName, ObjectRef, Pool, PoolName, RouteKey, Sids, SrBehavior, SrCandidate, SrKey, TableId,
 };
-use crate::provider::{Carriage, Choice, DesiredSet, Facts, NodesChanged, Unserved, provider, select};
+use crate::plan::family;
+use crate::provider::{
+    Carriage, Choice, DesiredSet, Facts, Kind, NodesChanged, Slot, Taken, Unserved, provider, select,
+};
 
 /// A set of next hops under one rule of encapsulation, and what a provider said about it.
 #[derive(Debug)]
@@ -41,16 +45,36 @@ struct Way {
     users: u32,
     /// What it needs besides the routes of its destinations.
     wishes: Wishes,
-    /// The paths of a destination; none where no provider serves it.
-    paths: Option<Arc<[Path]>>,
+    /// How a destination is carried; in no way where no provider serves it.
+    through: Option<Through>,
     /// Its destinations, where their paths lead to peers of WireGuard, which have to know them.
     members: Option<BTreeSet<IpNet>>,
+}
+
+/// How the packets of a destination leave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Through {
+    /// By a route with these paths.
+    Paths(Arc<[Path]>),
+    /// By the SR policy with this binding SID.
+    Policy(Ipv6Addr),
+}
+
+impl Way {
+    /// The paths of a destination; none where it has no route.
+    fn paths(&self) -> &[Path] {
+        match &self.through {
+            Some(Through::Paths(paths)) => paths,
+            Some(Through::Policy(_)) | None => &[],
+        }
+    }
 }
 
 /// See the module's text.
 #[derive(Debug)]
 pub(crate) struct ConnectivityHandler {
     me: NodeName,
+    srv6: Option<Srv6Config>,
     facts: Facts,
     pools: BTreeMap<PoolName, Pool>,
     carriages: PrefixMap<Carriage>,
@@ -81,6 +105,7 @@ impl ConnectivityHandler {
         facts.ipsec = config.ipsec.clone();
         Self {
             me: config.node.clone(),
+            srv6: config.srv6.clone(),
             facts,
             pools: BTreeMap::new(),
             carriages: PrefixMap::default(),
@@ -112,7 +137,20 @@ impl ConnectivityHandler {
         if self.services.covering(prefix, &self.service_lengths).is_some() {
             return Carriage::Withheld;
         }
-        self.carriages.covering(prefix, &self.lengths).map_or(Carriage::Outside, |(_, carriage)| *carriage)
+        let pooled = self.carriages.covering(prefix, &self.lengths).map(|(_, carriage)| *carriage);
+        match (&self.srv6, prefix) {
+            (None, _) => pooled.unwrap_or(Carriage::Outside),
+            (Some(srv6), IpNet::V6(net)) if srv6.policy_pool.contains(net) => Carriage::BindingSids,
+            // A prefix around all local SIDs can't be steered either: the packets that are encapsulated would be, again.
+            (Some(Srv6Config { localsid_pool: pool, .. }), IpNet::V6(net))
+                if pool.contains(net) || net.contains(pool) =>
+            {
+                Carriage::Localsids
+            }
+            (Some(_), _) => {
+                Carriage::Steered { behavior: SrBehavior::of(family(prefix)), pooled: pooled.is_some() }
+            }
+        }
     }
 
     fn put(&mut self, key: RouteKey, hops: &Arc<[Hop]>, fx: &mut Effects) {
@@ -136,20 +174,40 @@ impl ConnectivityHandler {
         let Some(table) = self.destinations.get_mut(&key.table) else { return };
         let Some(way) = table.remove(&key.prefix) else { return };
         if self.open {
-            fx.vpp.push(VppEdit::ReleaseRoute(Owner::Destination, key));
+            self.release(key, fx);
         }
         self.leave(way, &key.prefix, fx);
     }
 
-    /// The destination's route shall have the paths of its way.
+    fn release(&self, key: RouteKey, fx: &mut Effects) {
+        fx.vpp.push(VppEdit::ReleaseRoute(Owner::Destination, key));
+        self.unsteer(key, fx);
+    }
+
+    fn unsteer(&self, key: RouteKey, fx: &mut Effects) {
+        if self.srv6.is_some() {
+            fx.vpp.push(VppEdit::Release(Owner::Destination, ObjectKey::SrSteering(key)));
+        }
+    }
+
+    /// The destination's packets shall leave as its way says. What is new comes before what was goes.
     fn want(&self, key: RouteKey, way: WayId, fx: &mut Effects) {
         if !self.open {
             return;
         }
-        fx.vpp.push(match self.at(way).and_then(|way| way.paths.as_ref()) {
-            Some(paths) => VppEdit::WantRoute(Owner::Destination, key, Arc::clone(paths)),
-            None => VppEdit::ReleaseRoute(Owner::Destination, key),
-        });
+        match self.at(way).and_then(|way| way.through.as_ref()) {
+            Some(Through::Paths(paths)) => {
+                fx.vpp.push(VppEdit::WantRoute(Owner::Destination, key, Arc::clone(paths)));
+                self.unsteer(key, fx);
+            }
+            Some(Through::Policy(bsid)) => {
+                let steering = ObjectKey::SrSteering(key);
+                fx.vpp.push(VppEdit::Define(steering, Spec::SrSteering(*bsid)));
+                fx.vpp.push(VppEdit::Want(Owner::Destination, steering));
+                fx.vpp.push(VppEdit::ReleaseRoute(Owner::Destination, key));
+            }
+            None => self.release(key, fx),
+        }
     }
 
     /// The number of a way; a new one is asked for at once.
@@ -164,7 +222,7 @@ impl ConnectivityHandler {
             hops: Arc::clone(hops),
             users: 0,
             wishes: Wishes::default(),
-            paths: None,
+            through: None,
             members: None,
         };
         let at = self.free.pop().unwrap_or(self.ways.len() as u32);
@@ -215,7 +273,7 @@ impl ConnectivityHandler {
             }
             self.free.push(id.0);
             way.wishes.replace(Owner::Way(id), Wishes::default(), &mut fx.vpp);
-            if self.open && way.paths.is_none() {
+            if self.open && way.through.is_none() {
                 fx.conditions(Origin::Connectivity, subject(&way), Vec::new());
             }
         }
@@ -233,12 +291,16 @@ impl ConnectivityHandler {
             Err(problem) => (DesiredSet::default(), Some(problem)),
         };
         let paths = std::mem::take(&mut set.paths);
-        let paths: Option<Arc<[Path]>> = (!paths.is_empty()).then(|| paths.into_iter().collect());
+        let through = match set.steer {
+            Some(bsid) => Some(Through::Policy(bsid)),
+            None if paths.is_empty() => None,
+            None => Some(Through::Paths(paths.into_iter().collect())),
+        };
         way.wishes.replace(Owner::Way(id), set.wishes(), &mut fx.vpp);
-        let (served, serves) = (way.paths.is_some(), paths.is_some());
-        let changed = way.paths != paths;
-        way.paths = paths;
-        let encrypted = way.paths.iter().flat_map(|paths| paths.iter()).any(wireguard::is_encrypted);
+        let (served, serves) = (way.through.is_some(), through.is_some());
+        let changed = way.through != through;
+        way.through = through;
+        let encrypted = way.paths().iter().any(wireguard::is_encrypted);
         if encrypted != way.members.is_some() {
             // Who asked fills it.
             way.members = encrypted.then(BTreeSet::new);
@@ -274,6 +336,38 @@ impl ConnectivityHandler {
                 .copied()
                 .collect()
         };
+        self.ask_again(ways, fx);
+    }
+
+    /// An SR policy came, changed or went. What can't be used of it is reported, and is as good as gone.
+    fn put_policy(&mut self, key: SrKey, path: Option<&SrPolicyPath>, fx: &mut Effects) -> BTreeSet<Slot> {
+        let (candidate, flaw) = match path.map(SrCandidate::new) {
+            Some(Ok(candidate)) => (Some(candidate), None),
+            Some(Err(flaw)) => (None, Some(flaw.to_string())),
+            None => (None, None),
+        };
+        let policies = &mut self.facts.policies;
+        let slots = policies.put(key, candidate.clone());
+        let taken = candidate.and_then(|candidate| {
+            let bsid = candidate.bsid;
+            Some(match policies.taken(&key, &candidate)? {
+                Taken::ByUs => format!("its binding SID {bsid} is a SID of this node"),
+                Taken::By(Slot { endpoint, behavior }) => {
+                    format!("its binding SID {bsid} is that of the policy of {behavior} to {endpoint}")
+                }
+            })
+        });
+        let object = || ObjectRef::new("SRPolicy", key.to_string());
+        let unusable = |why: String| Condition::warning(object(), "", format!("it is not used: {why}"), "");
+        let conditions = flaw.or(taken).map(unusable).into_iter().collect();
+        fx.conditions(Origin::Connectivity, format!("SRPolicy {key}"), conditions);
+        slots
+    }
+
+    /// These slots have another active candidate: what leads to their nodes is looked at again.
+    fn policies_changed(&mut self, slots: &BTreeSet<Slot>, fx: &mut Effects) {
+        let ways = slots.iter().filter_map(|slot| self.by_hop.get(&slot.endpoint.into()));
+        let ways: BTreeSet<WayId> = ways.flatten().copied().collect();
         self.ask_again(ways, fx);
     }
 
@@ -357,9 +451,10 @@ impl ConnectivityHandler {
             }
         });
         let carried = Carried { pool: pool.clone(), hops: hops.collect() };
+        let steering = matches!(way.through, Some(Through::Policy(_))).then(|| ObjectKey::SrSteering(*key));
         let peers =
             way.hops.iter().filter(|_| way.members.is_some()).filter_map(|hop| self.peers.of(hop.address));
-        let objects = way.wishes.objects.keys().copied().chain(peers).map(VppKey::Object);
+        let objects = way.wishes.objects.keys().copied().chain(peers).chain(steering).map(VppKey::Object);
         Some((carried, objects.chain(way.wishes.routes.keys().copied().map(VppKey::Route)).collect()))
     }
 
@@ -430,6 +525,11 @@ const NO_PROVIDER: &str = "no provider of this release can do the pool's encapsu
 
 /// Everything that must exist for a set of next hops.
 fn desired(carriage: Carriage, hops: &[Hop], facts: &Facts) -> Result<DesiredSet, Unserved> {
+    if matches!(carriage, Carriage::Steered { .. })
+        && let Some(set) = steered(carriage, hops, facts)?
+    {
+        return Ok(set);
+    }
     let mut set = DesiredSet::default();
     for hop in hops {
         let choice = select(carriage, hop.address, facts);
@@ -444,6 +544,29 @@ fn desired(carriage: Carriage, hops: &[Hop], facts: &Facts) -> Result<DesiredSet
         set.paths.retain(|path| path.to != Target::Drop);
     }
     Ok(set)
+}
+
+/// Of several next hops one carries everything, as VPP steers a prefix into one policy: of those to which a policy leads the
+/// one with the greatest weight, then the first. `None` where no policy is asked for.
+fn steered(carriage: Carriage, hops: &[Hop], facts: &Facts) -> Result<Option<DesiredSet>, Unserved> {
+    let srv6 =
+        |hop: &&Hop| select(carriage, hop.address, facts).is_ok_and(|choice| choice.kind == Kind::Srv6);
+    let mut of_weight: Vec<&Hop> = hops.iter().filter(srv6).collect();
+    of_weight.sort_by_key(|hop| std::cmp::Reverse(hop.weight));
+    let mut problem = None;
+    for hop in &of_weight {
+        let mut set = DesiredSet::default();
+        match provider(Kind::Srv6).map(|provider| provider.desired(**hop, carriage, facts, &mut set)) {
+            Some(Ok(())) => return Ok(Some(set)),
+            Some(Err(unserved)) => drop(problem.get_or_insert(unserved)),
+            None => {}
+        }
+    }
+    // The others can have it as it is.
+    match problem {
+        Some(problem) if of_weight.len() == hops.len() => Err(problem),
+        Some(_) | None => Ok(None),
+    }
 }
 
 /// What a node has to change so that a way can be used.
@@ -476,6 +599,12 @@ fn condition(me: &NodeName, problem: Unserved) -> Condition {
             "",
             "features.ipsec is on and there is no key, so nothing is reached for which pools want IPIP",
             "set ipsec.psk, or CALICOVPP_IPSEC_IKEV2_PSK from a Secret, to the key that all nodes share",
+        ),
+        Unserved::PolicyMissing(hop) => Condition::error(
+            ObjectRef::new("SRPolicy", hop.to_string()),
+            "",
+            format!("no SR policy that can be used leads to {hop}, so nothing behind it is reached"),
+            "see that the node announces its SIDs, or that SRv6 is on there, too",
         ),
     }
 }
@@ -526,6 +655,35 @@ impl Handler<Change<RouteKey, Connectivity>> for ConnectivityHandler {
             Change::Upsert(key, connectivity) => self.put(*key, &connectivity.hops, fx),
             Change::Delete(key) => self.delete(*key, fx),
         }
+    }
+}
+
+impl Handler<Change<SrKey, SrPolicyPath>> for ConnectivityHandler {
+    fn on(&mut self, _now: Instant, event: &Change<SrKey, SrPolicyPath>, fx: &mut Effects) {
+        let mut slots = BTreeSet::new();
+        match event {
+            Change::Resync(all) => {
+                let listed: BTreeSet<&SrKey> = all.iter().map(|(key, _)| key).collect();
+                let gone = self.facts.policies.candidates().map(|(key, _)| *key);
+                for key in gone.filter(|key| !listed.contains(key)).collect::<Vec<_>>() {
+                    slots.extend(self.put_policy(key, None, fx));
+                }
+                for (key, path) in all {
+                    slots.extend(self.put_policy(*key, Some(path), fx));
+                }
+            }
+            Change::Upsert(key, path) => slots.extend(self.put_policy(*key, Some(path), fx)),
+            Change::Delete(key) => slots.extend(self.put_policy(*key, None, fx)),
+        }
+        self.policies_changed(&slots, fx);
+    }
+}
+
+impl Handler<Sids> for ConnectivityHandler {
+    fn on(&mut self, _now: Instant, event: &Sids, fx: &mut Effects) {
+        let own = SrBehavior::ALL.map(|behavior| event.of(behavior).sid);
+        let slots = self.facts.policies.set_own(own.into());
+        self.policies_changed(&slots, fx);
     }
 }
 

@@ -6,6 +6,7 @@
 //! - `routing`: which prefixes this node originates
 //! - `connectivity`: destinations to objects of VPP
 //! - `snat`: which sources are translated, and for which destinations
+//! - `srv6`: this node's SIDs, and the SR policies that tell of them
 //! - `host`: where VPP's uplink is to be found
 //!
 //! Who hears which event is listed in `engine.rs`.
@@ -16,6 +17,7 @@ mod host;
 mod peer;
 mod routing;
 mod snat;
+mod srv6;
 
 use bgp_core::time::Instant;
 
@@ -28,6 +30,7 @@ pub(crate) use host::HostHandler;
 pub(crate) use peer::PeerHandler;
 pub(crate) use routing::RoutingHandler;
 pub(crate) use snat::SnatHandler;
+pub(crate) use srv6::Srv6Handler;
 
 /// A handler hears an event by implementing this for its payload.
 pub(crate) trait Handler<E> {

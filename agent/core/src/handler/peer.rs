@@ -51,6 +51,8 @@ pub(crate) struct PeerHandler {
 struct Cluster {
     me: NodeName,
     mode: BgpMode,
+    /// Segment routing over IPv6 is on.
+    srv6: bool,
     router_id: Option<std::net::Ipv4Addr>,
     fallback_router_id: std::net::Ipv4Addr,
     nodes: BTreeMap<NodeName, Node>,
@@ -133,6 +135,7 @@ impl PeerHandler {
             cluster: Cluster {
                 me: config.node.clone(),
                 mode: config.mode,
+                srv6: config.srv6.is_some(),
                 router_id: config.router_id,
                 fallback_router_id: config.fallback_router_id,
                 nodes: BTreeMap::new(),

@@ -8,6 +8,7 @@
 //! events of a turn, by [`RoutingHandler::tell`].
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bgp_core::Family;
@@ -38,14 +39,24 @@ pub(crate) struct RoutingHandler {
     blocks: PrefixMap<u32>,
     /// What peers shall hear of.
     addresses: PrefixMap<Origin>,
-    /// What they do hear of, with its LOCAL_PREF: the rest waits for an address of this node.
-    announced: PrefixMap<Option<u32>>,
+    /// What they do hear of, and how: the rest waits for an address of this node.
+    announced: PrefixMap<Told>,
     priorities: RoutePriorities,
+    /// Segment routing over IPv6 is on.
+    srv6: bool,
     /// The cluster's settings, which say what the priority of an ordinary route is.
     cluster: BgpConfig,
     /// What is announced may no longer be what should be.
     stale: bool,
     drop: Arc<[Path]>,
+}
+
+/// How an own prefix is announced.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+struct Told {
+    local_pref: Option<u32>,
+    /// The next hop, where it isn't our own address of each session.
+    next_hop: Option<IpAddr>,
 }
 
 impl RoutingHandler {
@@ -58,6 +69,7 @@ impl RoutingHandler {
             addresses: PrefixMap::default(),
             announced: PrefixMap::default(),
             priorities: config.priorities,
+            srv6: config.srv6.is_some(),
             cluster: BgpConfig::default(),
             stale: false,
             drop: Arc::from([Path { to: Target::Drop, weight: 1 }]),
@@ -108,26 +120,33 @@ impl RoutingHandler {
         let able = self.node.address(of).is_some();
         let wanted: Vec<IpNet> =
             self.addresses.iter().map(|(prefix, _)| prefix).filter(|p| able && family(p) == of).collect();
-        let local_pref = self.local_pref(of);
+        let how = Told { local_pref: self.local_pref(of), next_hop: self.next_hop(of) };
         let told = || self.announced.iter().filter(|(prefix, _)| family(prefix) == of);
         let before: Vec<IpNet> = told().map(|(prefix, _)| prefix).collect();
-        if wanted == before && told().all(|(_, with)| *with == local_pref) {
+        if wanted == before && told().all(|(_, with)| *with == how) {
             return;
         }
         fx.bgp.extend(own_sets(of, &wanted).map(BgpEdit::Put));
         // Looked up, not searched for: there may be thousands of blocks, and each comes by itself.
         let gone = before.iter().filter(|prefix| !able || self.addresses.get(prefix).is_none());
-        let come = wanted.iter().filter(|prefix| self.announced.get(prefix) != Some(&local_pref));
+        let come = wanted.iter().filter(|prefix| self.announced.get(prefix) != Some(&how));
         let (come, gone): (Vec<&IpNet>, Vec<&IpNet>) = (come.collect(), gone.collect());
         for prefix in come {
-            self.announced.insert(*prefix, local_pref);
-            let origination = Origination { local_pref, ..Origination::default() };
+            self.announced.insert(*prefix, how);
+            let Told { local_pref, next_hop } = how;
+            let origination = Origination { local_pref, next_hop, ..Origination::default() };
             fx.bgp.push(BgpEdit::Put(BgpObject::Origination(*prefix, origination)));
         }
         for prefix in gone {
             self.announced.remove(prefix);
             fx.bgp.push(BgpEdit::Delete(BgpKey::Origination(*prefix)));
         }
+    }
+
+    /// With SRv6 other nodes reach our IPv4 prefixes by the policies that lead to our IPv6 address.
+    fn next_hop(&self, of: Family) -> Option<IpAddr> {
+        let other = self.srv6 && of == Family::Ipv4Unicast;
+        self.node.address(Family::Ipv6Unicast).filter(|_| other)
     }
 
     /// LOCAL_PREF of own routes of a family: what their priority gives, where it is sent.

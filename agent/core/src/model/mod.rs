@@ -16,6 +16,7 @@ mod node;
 mod peer;
 mod pool;
 mod psk;
+mod sr_policy;
 mod wireguard;
 
 pub use affinity::{Affinity, AffinityState};
@@ -35,4 +36,5 @@ pub(crate) use node::family_of;
 pub use peer::{NextHopChoice, PeerEndpoint, PeerPort, PeerSpec, SourceAddress};
 pub use pool::{Encapsulation, Pool};
 pub use psk::Psk;
+pub use sr_policy::{OwnSid, SidList, Sids, SrBehavior, SrCandidate, SrFlaw, SrKey};
 pub use wireguard::{KeyId, KeyPair, PublicKey};

@@ -9,6 +9,7 @@
 
 mod ike;
 mod nat;
+mod srv6;
 mod wireguard;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,8 @@ use super::operation::TUNNEL_TAG;
 use crate::desired::{Actual, ObjectEntry, ObjectKey, Path, SetId, Spec, State, Store, Target, Tunnel};
 use crate::event::{Dump, DumpedTunnel, FibPath, FibPathKind, Interface, SwIfIndex};
 use crate::model::TableId;
+
+pub(crate) use srv6::Srv6Pools;
 
 /// Forgets everything known of VPP: the connection is gone, or is about to be read anew.
 pub(super) fn forget(store: &mut Store) {
@@ -57,6 +60,7 @@ pub(super) fn merge(store: &mut Store, dump: &Dump) {
     nat::merge(store, dump);
     let interfaces: BTreeMap<SwIfIndex, &Interface> = dump.interfaces.iter().map(|i| (i.index, i)).collect();
     let tunnels = merge_tunnels(store, dump, &interfaces);
+    srv6::merge(store, &dump.srv6);
     wireguard::merge(store, dump, &tunnels);
     ike::merge(store, dump, &interfaces);
     for (key, paths) in &dump.routes {

@@ -54,6 +54,11 @@ pub(super) fn route_step(store: &mut Store, key: RouteKey, may_delete: bool) -> 
         if entry.adopted && !may_delete {
             return Step::Hold;
         }
+        // What takes its place comes first.
+        let steering = ObjectKey::SrSteering(key);
+        if store.objects.get(&steering).is_some_and(|entry| entry.wanted() && !entry.present()) {
+            return Step::Wait(steering);
+        }
         let Some(source) = fib_source(store) else { return Step::Wait(ObjectKey::FibSource) };
         return gone(VppAction::DelRoute { source, table, prefix });
     }

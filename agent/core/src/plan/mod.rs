@@ -20,10 +20,11 @@ mod sessions;
 mod speaker;
 mod steps;
 
+pub(crate) use actual::Srv6Pools;
 pub use audit::Audit;
 pub use operation::{
-    IkeAction, IkeRequest, NatAction, OpId, Retval, SpeakerOp, TUNNEL_TAG, VppAction, VppFailure, VppOp,
-    WireguardAction, profile_ends, profile_name, tag,
+    IkeAction, IkeRequest, NatAction, OpId, Retval, SpeakerOp, Srv6Action, TUNNEL_TAG, VppAction, VppFailure,
+    VppOp, WireguardAction, profile_ends, profile_name, tag,
 };
 pub(crate) use order::family;
 pub use report::{BlockedObject, KindCounts, VppReport, VppState, WireguardSession};

@@ -2,6 +2,7 @@
 
 mod ike;
 mod nat;
+mod srv6;
 mod wireguard;
 
 use std::fmt;
@@ -19,6 +20,7 @@ use crate::desired::{Tunnel, VxlanKey};
 use crate::event::{FibPath, FibSourceId, SwIfIndex};
 use crate::model::TableId;
 
+pub use srv6::Srv6Action;
 pub use wireguard::WireguardAction;
 
 /// What the tags of our tunnels begin with; the kind and an address follow.
@@ -141,6 +143,8 @@ pub enum VppAction {
         /// The table.
         table: TableId,
     },
+    /// Do something about SRv6.
+    Srv6(Srv6Action),
     /// Set an interface administratively up.
     SetUp {
         /// The interface.

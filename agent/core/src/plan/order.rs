@@ -114,6 +114,9 @@ impl Rules {
     const SETTING: Self =
         Self { comes: Rank::Setting, goes: Rank::Setting, end: End::WithTunnel, ..Self::BASE };
 
+    const POLICY: Self =
+        Self { comes: Rank::Policy, goes: Rank::PolicyRemoval, end: End::Deleted, ..Self::BASE };
+
     /// The rules of an object's kind.
     pub(super) const fn of(key: &ObjectKey) -> Self {
         match key {
@@ -123,6 +126,10 @@ impl Rules {
             ObjectKey::Tag(_) | ObjectKey::Vrf(..) | ObjectKey::Unnumbered(_) | ObjectKey::AdminUp(_) => {
                 Self::SETTING
             }
+            ObjectKey::EncapSource => Self { comes: Rank::Setting, shown: false, ..Self::BASE },
+            ObjectKey::Localsid(_) => Self { changing: Changing::Anew, ..Self::POLICY },
+            ObjectKey::SrPolicy(_) => Self::POLICY,
+            ObjectKey::SrSteering(_) => Self { comes: Rank::Route, goes: Rank::Route, ..Self::POLICY },
             ObjectKey::Mtu(_) => Self { optional: true, ..Self::SETTING },
             ObjectKey::WireguardPeer(..) => Self {
                 comes: Rank::Setting,
@@ -195,7 +202,9 @@ pub(super) fn needs_of_object(key: &ObjectKey, spec: Option<&Spec>, mut each: im
         | ObjectKey::DecapNext(_)
         | ObjectKey::Tunnel(Tunnel::Ipip(_) | Tunnel::Wireguard(_))
         | ObjectKey::AsyncCrypto
-        | ObjectKey::SnatAddresses => {}
+        | ObjectKey::SnatAddresses
+        | ObjectKey::EncapSource
+        | ObjectKey::Localsid(_) => {}
         ObjectKey::IkeProfile(ends) => {
             let tunnel = Tunnel::Ipip(*ends);
             let _ = each(present(&tunnel))
@@ -208,6 +217,15 @@ pub(super) fn needs_of_object(key: &ObjectKey, spec: Option<&Spec>, mut each: im
         // Some releases of VPP die of these before they have addresses.
         ObjectKey::SnatExclusion(_) | ObjectKey::SnatInterface(..) | ObjectKey::SnatPolicy => {
             each(Need::Present(ObjectKey::SnatAddresses));
+        }
+        ObjectKey::SrPolicy(_) => {
+            each(Need::After(ObjectKey::EncapSource));
+        }
+        // VPP dies of a table that isn't there.
+        ObjectKey::SrSteering(key) => {
+            let table = || Need::Present(ObjectKey::Table(key.table, family(&key.prefix)));
+            let _ = (key.table == TableId::MAIN || each(table()))
+                && spec.and_then(Spec::refers).is_none_or(|policy| each(Need::Present(policy)));
         }
         ObjectKey::Tunnel(Tunnel::Vxlan(key)) => {
             let family = family_of(key.local);
@@ -290,7 +308,7 @@ pub(super) const fn bgp_rank(key: &crate::desired::BgpKey) -> BgpRank {
         BgpKey::Identity | BgpKey::Cluster => BgpRank::Identity,
         BgpKey::PrefixSet(_) => BgpRank::Set,
         BgpKey::Policy(_) => BgpRank::Policy,
-        BgpKey::Origination(_) => BgpRank::Origination,
+        BgpKey::Origination(_) | BgpKey::SrPolicy(_) => BgpRank::Origination,
         BgpKey::Loaded => BgpRank::Loaded,
         BgpKey::Peer(_) => BgpRank::Peer,
     }

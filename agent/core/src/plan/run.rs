@@ -11,7 +11,7 @@ use std::time::Duration;
 use bgp_core::time::Instant;
 use ipnet::IpNet;
 
-use super::actual;
+use super::actual::{self, Srv6Pools};
 use super::audit::{Audit, Audits, Before};
 use super::backoff::{patience, pause};
 use super::diff::{Step, object_step, route_step};
@@ -75,9 +75,15 @@ pub(super) enum Link {
 }
 
 impl VppPlan {
-    pub(crate) fn new(window: usize, audit: Option<Duration>, remembered: &[IpNet]) -> Self {
+    pub(crate) fn new(
+        window: usize,
+        audit: Option<Duration>,
+        remembered: &[IpNet],
+        srv6: Option<Srv6Pools>,
+    ) -> Self {
         let mut store = Store::default();
         store.noted.recall(remembered.iter().copied());
+        store.srv6 = srv6;
         Self {
             store,
             link: Link::Down,

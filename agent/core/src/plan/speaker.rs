@@ -94,7 +94,7 @@ impl SpeakerPlan {
     /// Opens or closes the gate of originations; closed, they are withdrawn.
     pub(crate) fn set_originate(&mut self, open: bool) {
         if std::mem::replace(&mut self.originate, open) != open {
-            self.touch_all(|key| matches!(key, BgpKey::Origination(_)));
+            self.touch_all(|key| matches!(key, BgpKey::Origination(_) | BgpKey::SrPolicy(_)));
         }
     }
 
@@ -151,7 +151,7 @@ impl SpeakerPlan {
     /// What the speaker shall hold now, gates included.
     fn wanted(&self, key: &BgpKey) -> Option<&Arc<BgpObject>> {
         let open = match key {
-            BgpKey::Origination(_) => self.originate,
+            BgpKey::Origination(_) | BgpKey::SrPolicy(_) => self.originate,
             BgpKey::Peer(_) => self.peer,
             BgpKey::Identity
             | BgpKey::Cluster
@@ -273,6 +273,7 @@ fn subject(key: &BgpKey, object: Option<&BgpObject>) -> ObjectRef {
             None => ObjectRef::new("Policy", name.to_string()),
         },
         BgpKey::Origination(prefix) => ObjectRef::new("Route", prefix.to_string()),
+        BgpKey::SrPolicy(policy) => ObjectRef::new("SRPolicy", policy.to_string()),
         BgpKey::Loaded => ObjectRef::new("Speaker", "loading"),
         BgpKey::Peer(key) => ObjectRef::new("Peer", key.to_string()),
     }
@@ -292,6 +293,9 @@ fn command(key: &BgpKey, wanted: Option<&BgpObject>) -> Option<Command> {
         Some(BgpObject::Origination(prefix, origination)) => {
             Command::PutOrigination(nlri(*prefix), origination.clone())
         }
+        Some(BgpObject::SrPolicy(policy, origination)) => {
+            Command::PutOrigination((*policy).into(), (**origination).clone())
+        }
         Some(BgpObject::Loaded) => Command::LoadingDone,
         Some(BgpObject::Peer(key, config, _)) => Command::PutPeer(*key, (**config).clone()),
         None => match key {
@@ -300,6 +304,7 @@ fn command(key: &BgpKey, wanted: Option<&BgpObject>) -> Option<Command> {
             BgpKey::PrefixSet(name) => Command::DeleteSet(SetKind::Prefixes, name.clone()),
             BgpKey::Policy(name) => Command::DeletePolicy(name.clone()),
             BgpKey::Origination(prefix) => Command::DeleteOrigination(nlri(*prefix)),
+            BgpKey::SrPolicy(policy) => Command::DeleteOrigination((*policy).into()),
             BgpKey::Peer(key) => Command::DeletePeer(*key),
         },
     })

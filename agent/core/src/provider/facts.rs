@@ -6,6 +6,7 @@ use std::net::IpAddr;
 
 use bgp_core::Family;
 
+use super::SrPolicies;
 use crate::config::{Encryption, IpsecConfig};
 use crate::desired::{MtuRule, Tunnel};
 use crate::event::Change;
@@ -25,8 +26,8 @@ pub(crate) struct Facts {
     pub(crate) keys: PerFamily<Option<KeyPair>>,
     /// What FelixConfigurations say for this node.
     pub(crate) felix: FelixConfig,
-    /// SRv6 carries everything that can be carried by it.
-    pub(crate) srv6: bool,
+    /// What SRv6 can carry, and how.
+    pub(crate) policies: SrPolicies,
     /// IPsec protects what would go through IPIP tunnels.
     pub(crate) ipsec: Option<IpsecConfig>,
     /// What becomes of traffic where WireGuard is on.
@@ -59,7 +60,7 @@ impl Facts {
             by_key: BTreeMap::new(),
             keys: PerFamily::default(),
             felix: FelixConfig::default(),
-            srv6: false,
+            policies: SrPolicies::default(),
             ipsec: None,
             encryption,
         }

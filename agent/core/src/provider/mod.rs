@@ -7,6 +7,7 @@
 //! - `ipsec`: such tunnels, protected by IKEv2
 //! - `vxlan`: a VXLAN tunnel to the next hop's node
 //! - `wireguard`: an encrypted way to the next hop's node
+//! - `srv6`: an SR policy to the next hop's node; `sr_policies`: which of those that are known
 //!
 //! *Absent on purpose:* memory, order, deletion, repair. What a provider no longer lists goes by itself.
 
@@ -15,17 +16,20 @@ mod flat;
 mod ipip;
 mod ipsec;
 mod select;
+mod sr_policies;
+mod srv6;
 mod vxlan;
 mod wireguard;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use crate::desired::{ObjectKey, Path, Spec, Target, Tunnel, Wishes};
 use crate::model::{Hop, RouteKey};
 
 pub(crate) use facts::{Facts, NodesChanged, WireguardReach};
 pub(crate) use select::{Carriage, Choice, Kind, select};
+pub(crate) use sr_policies::{Slot, SrPolicies, Taken};
 pub(crate) use wireguard::interface as wireguard_interface;
 
 /// What must exist so that next hops can be used, and the paths that use them.
@@ -37,6 +41,8 @@ pub(crate) struct DesiredSet {
     pub(crate) routes: BTreeMap<RouteKey, BTreeSet<Path>>,
     /// The paths of the destination itself.
     pub(crate) paths: BTreeSet<Path>,
+    /// Or the binding SID of the policy that it is steered into: it has no route then.
+    pub(crate) steer: Option<Ipv6Addr>,
 }
 
 impl DesiredSet {
@@ -88,6 +94,8 @@ pub(crate) enum Unserved {
     NoRemoteIpv4(IpAddr),
     /// IPsec is on and there is no key that nodes share.
     NoPreSharedKey,
+    /// No SR policy that can be used leads to the next hop.
+    PolicyMissing(IpAddr),
 }
 
 /// A way of carrying traffic to a next hop.
@@ -114,7 +122,7 @@ pub(crate) const fn provider(kind: Kind) -> Option<&'static dyn Provider> {
         Kind::Ipsec => Some(&ipsec::Ipsec),
         Kind::Vxlan => Some(&vxlan::Vxlan),
         Kind::Wireguard => Some(&wireguard::Wireguard),
-        Kind::Srv6 => None,
+        Kind::Srv6 => Some(&srv6::Srv6),
     }
 }
 

@@ -5,9 +5,9 @@
 
 use std::net::IpAddr;
 
-use super::{Facts, WireguardReach};
+use super::{Facts, Slot, WireguardReach};
 use crate::config::Encrypted;
-use crate::model::{Encapsulation, Pool, Vni, family_of};
+use crate::model::{Encapsulation, Pool, SrBehavior, Vni, family_of};
 
 /// What is known of a destination that decides how its traffic is carried.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,6 +20,17 @@ pub(crate) enum Carriage {
     Ipip(Reach),
     /// Its pool wants VXLAN.
     Vxlan(Reach),
+    /// SRv6 is on.
+    Steered {
+        /// What has to become of its packets at the other end.
+        behavior: SrBehavior,
+        /// It is in a pool: what is not encapsulated would not get there.
+        pooled: bool,
+    },
+    /// It is in the pool of local SIDs, where encapsulated packets go.
+    Localsids,
+    /// It is in the pool of binding SIDs, where nothing goes.
+    BindingSids,
     /// It belongs to a network other than the default one.
     #[allow(dead_code)]
     Network(Vni),
@@ -81,19 +92,33 @@ pub(crate) fn select(carriage: Carriage, hop: IpAddr, facts: &Facts) -> Result<C
         Carriage::Network(_) => {
             return choice(Kind::Vxlan, "it belongs to a network other than the default one");
         }
+        Carriage::Steered { behavior, pooled } => {
+            let IpAddr::V6(endpoint) = hop else {
+                return choice(Kind::Flat, "SRv6 is on, which has no way to an IPv4 next hop");
+            };
+            return match facts.policies.active(Slot { endpoint, behavior }) {
+                // Reported as something that is missing where there is none.
+                Some(_) => choice(Kind::Srv6, "SRv6 is on, and an SR policy leads to the next hop"),
+                None if pooled => choice(Kind::Srv6, "SRv6 is on"),
+                None => choice(Kind::Flat, "in no pool, and no SR policy leads to the next hop"),
+            };
+        }
+        Carriage::Localsids => {
+            return choice(Kind::Flat, "it is in the pool of local SIDs, where encapsulated packets go");
+        }
+        Carriage::BindingSids => return Err("it is in the pool of binding SIDs, where nothing is sent"),
         Carriage::Outside | Carriage::Plain | Carriage::Ipip(_) | Carriage::Vxlan(_) => {}
-    }
-    if facts.srv6 {
-        return match hop {
-            IpAddr::V6(_) => choice(Kind::Srv6, "SRv6 is on"),
-            IpAddr::V4(_) => choice(Kind::Flat, "SRv6 is on, which has no way to an IPv4 next hop"),
-        };
     }
     let (kind, why) = match carriage {
         Carriage::Ipip(reach) => encapsulated(Kind::Ipip, reach, hop, facts),
         Carriage::Vxlan(reach) => encapsulated(Kind::Vxlan, reach, hop, facts),
         Carriage::Plain => (Kind::Flat, "no encapsulation"),
-        Carriage::Outside | Carriage::Network(_) | Carriage::Withheld => {
+        Carriage::Outside
+        | Carriage::Steered { .. }
+        | Carriage::Localsids
+        | Carriage::BindingSids
+        | Carriage::Network(_)
+        | Carriage::Withheld => {
             return choice(Kind::Flat, "in no pool: routed as it is");
         }
     };

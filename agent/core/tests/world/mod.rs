@@ -3,6 +3,7 @@
 #![allow(dead_code, missing_docs, unreachable_pub)]
 #![allow(clippy::unwrap_used, clippy::wildcard_enum_match_arm)]
 
+pub mod srv6;
 pub mod vpp;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -12,15 +13,15 @@ use std::time::Duration;
 use agent_core::event::{Generation, SpeakerEvent, VppEvent, VppReply};
 use agent_core::model::{
     Affinity, AffinityName, BgpConfig, BgpConfigName, FelixConfig, FelixConfigName, Filter, FilterName,
-    KeyPair, Node, NodeName, PeerEndpoint, PeerName, PeerSpec, PerFamily, Pool, PoolName, PublicKey,
+    KeyPair, Node, NodeName, PeerEndpoint, PeerName, PeerSpec, PerFamily, Pool, PoolName, PublicKey, SrKey,
 };
 use agent_core::plan::{Retval, SpeakerOp, VppAction, VppFailure, VppOp};
 use agent_core::{Change, Config, Engine, Event};
 use bgp_core::command::{Applied, Command};
-use bgp_core::rib::{AttrId, AttrStore, NextHopSet, RibChange, RibEvent};
+use bgp_core::rib::{AttrId, AttrStore, NextHopSet, RibChange, RibEvent, SrPolicyPath};
 use bgp_core::secret::Secret;
 use bgp_core::time::Instant;
-use bgp_core::{Asn, Family, FamilySet, NextHop, Nlri};
+use bgp_core::{Asn, Family, FamilySet, NextHop, Nlri, SrPolicy6};
 use ipnet::IpNet;
 pub use vpp::Vpp;
 
@@ -44,6 +45,7 @@ pub struct Cluster {
     pub configs: BTreeMap<BgpConfigName, BgpConfig>,
     pub felix: BTreeMap<FelixConfigName, FelixConfig>,
     pub rib: BTreeMap<IpNet, Best>,
+    pub policies: BTreeMap<SrKey, SrPolicyPath>,
 }
 
 /// What may happen to an operation on its way.
@@ -159,6 +161,9 @@ impl World {
         self.event(Event::Node(Change::Resync(c.nodes.into_iter().collect())));
         self.event(Event::Rib(RibEvent::Resync));
         self.event(Event::Rib(RibEvent::Replayed));
+        for (key, path) in c.policies {
+            self.event(policy_change(key, Some(path)));
+        }
         for (prefix, best) in c.rib {
             self.event(change(prefix, Some(&best)));
         }
@@ -171,6 +176,9 @@ impl World {
         for (prefix, best) in &c.rib {
             self.event(change(*prefix, Some(best)));
         }
+        for (key, path) in c.policies {
+            self.event(policy_change(key, Some(path)));
+        }
         self.event(Event::Node(Change::Resync(c.nodes.into_iter().collect())));
         self.event(Event::Pool(Change::Resync(c.pools.into_iter().collect())));
         self.event(Event::Affinity(Change::Resync(c.affinities.into_iter().collect())));
@@ -182,7 +190,7 @@ impl World {
     }
 
     pub fn converge(&mut self) {
-        for family in Family::UNICAST {
+        for family in self.config.families().iter() {
             self.event(Event::Rib(RibEvent::Converged(family)));
         }
     }
@@ -264,6 +272,14 @@ impl World {
             None => self.cluster.rib.remove(&prefix),
         };
         self.event(change(prefix, best.as_ref()));
+    }
+
+    pub fn policy(&mut self, key: SrKey, path: Option<SrPolicyPath>) {
+        match &path {
+            Some(path) => self.cluster.policies.insert(key, path.clone()),
+            None => self.cluster.policies.remove(&key),
+        };
+        self.event(policy_change(key, path));
     }
 
     /// Asks the engine for operations and carries them out; true if there were any. After `most` of them the rest are
@@ -415,6 +431,19 @@ pub fn change(prefix: IpNet, best: Option<&Best>) -> Event {
         hops,
         local: best == Some(&Best::Local),
         sr_policy: None,
+    }))
+}
+
+pub fn policy_change(key: SrKey, path: Option<SrPolicyPath>) -> Event {
+    let SrKey { endpoint, color, distinguisher } = key;
+    Event::Rib(RibEvent::Change(RibChange {
+        seq: 1,
+        family: Family::Ipv6SrPolicy,
+        nlri: SrPolicy6 { distinguisher, color, endpoint }.into(),
+        best: path.is_some().then(attr_id),
+        hops: NextHopSet::new(Vec::new()),
+        local: false,
+        sr_policy: path.map(Box::new),
     }))
 }
 

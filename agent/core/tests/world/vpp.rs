@@ -16,6 +16,8 @@ use agent_core::plan::{
 use bgp_core::Family;
 use ipnet::IpNet;
 
+use super::srv6::Srv6;
+
 /// See the module's text.
 #[derive(Clone, Debug)]
 pub struct Vpp {
@@ -40,6 +42,7 @@ pub struct Vpp {
     pub crypto_threads: u32,
     /// Interfaces changed without anybody's request.
     pub news: bool,
+    pub srv6: Srv6,
 }
 
 /// What VPP holds of source NAT.
@@ -67,6 +70,7 @@ pub struct Canonical {
     pub peers: BTreeMap<String, String>,
     pub routes: BTreeMap<String, Vec<String>>,
     pub snat: Option<Snat>,
+    pub srv6: Srv6,
 }
 
 impl Vpp {
@@ -113,6 +117,7 @@ impl Vpp {
             exchanges: BTreeSet::new(),
             crypto_threads: 0,
             news: false,
+            srv6: Srv6::default(),
         }
     }
 
@@ -177,6 +182,7 @@ impl Vpp {
                 assert_eq!(self.interface(*index).unnumbered, None, "VPP refuses that");
                 self.vrfs.insert((index.0, *family), *table);
             }
+            VppAction::Srv6(action) => self.srv6.execute(action, &self.tables)?,
             VppAction::SetUp { index } => {
                 let profile = self.profiles.values().find(|profile| profile.index == *index);
                 assert_eq!(profile, None, "a protected tunnel would carry traffic in the clear");
@@ -446,6 +452,7 @@ impl Vpp {
                     established: peer.established,
                 })
                 .collect(),
+            srv6: self.srv6.dump(),
             routes: self.routes.iter().map(|(key, paths)| (*key, paths.clone())).collect(),
             snat: self.snat.as_ref().map(|snat| snat.addresses),
             ike: self
@@ -509,7 +516,13 @@ impl Vpp {
         });
         // VPP never forgets an address, so which it has depends on the way.
         let snat = self.snat.clone().map(|snat| Snat { addresses: SnatAddresses::default(), ..snat });
-        Canonical { tunnels: tunnels.collect(), peers: peers.collect(), routes: routes.collect(), snat }
+        Canonical {
+            tunnels: tunnels.collect(),
+            peers: peers.collect(),
+            routes: routes.collect(),
+            snat,
+            srv6: self.srv6.clone(),
+        }
     }
 }
 

@@ -116,7 +116,7 @@ async fn serve_node(file: Option<PathBuf>, mut settings: Settings, log: LogContr
             return ExitCode::FAILURE;
         }
     };
-    let Ok(rib) = RibWatcher::new(&speaker).await else {
+    let Ok(rib) = RibWatcher::new(&speaker, config.families()).await else {
         tracing::error!("the speaker stopped at its start");
         return ExitCode::FAILURE;
     };
@@ -230,6 +230,7 @@ fn engine_config(settings: &Settings) -> Config {
             RouterIdChoice::Is(id) => Some(id),
         },
         fallback_router_id: hash,
+        srv6: settings.srv6.clone(),
         ..Config::new(NodeName::from(settings.node.as_str()))
     }
 }

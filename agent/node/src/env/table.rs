@@ -8,7 +8,7 @@ use agent_core::config::{Encrypted, RoutePriorities};
 use agent_core::model::Psk;
 use ipnet::IpNet;
 
-use super::{Draft, Mode, RouterIdChoice};
+use super::{Draft, Mode, RouterIdChoice, srv6};
 use crate::log::{LogFormat, LogLevel};
 use crate::yaml::{Mistake, duration};
 
@@ -283,9 +283,82 @@ pub(super) const ROWS: &[Row] = &[
         key: "features.srv6",
         variables: &["PEREGRINE_FEATURES_SRV6"],
         default: "false",
-        help: "segment routing over IPv6",
-        in_force: false,
-        set: |_, text| only_false(text),
+        help: "segment routing over IPv6, which then carries all traffic to nodes that take part; needs srv6.*",
+        in_force: true,
+        set: |draft, text| {
+            draft.srv6.on = match text {
+                "true" => true,
+                "false" => false,
+                _ => return Err(value("true or false", text)),
+            };
+            Ok(())
+        },
+    },
+    Row {
+        key: "srv6.localsid-pool",
+        variables: &["PEREGRINE_SRV6_LOCALSID_POOL"],
+        default: "",
+        help: "pool of all nodes' local SIDs; its prefixes are routed, never encapsulated",
+        in_force: true,
+        set: |draft, text| {
+            draft.srv6.localsid_pool = srv6::pool(text)?;
+            Ok(())
+        },
+    },
+    Row {
+        key: "srv6.policy-pool",
+        variables: &["PEREGRINE_SRV6_POLICY_POOL"],
+        default: "",
+        help: "pool of all nodes' binding SIDs; its prefixes are never installed",
+        in_force: true,
+        set: |draft, text| {
+            draft.srv6.policy_pool = srv6::pool(text)?;
+            Ok(())
+        },
+    },
+    Row {
+        key: "srv6.localsid-dt4",
+        variables: &["PEREGRINE_SRV6_LOCALSID_DT4"],
+        default: "",
+        help: "this node's SID for IPv4 (End.DT4), of localsid-pool",
+        in_force: true,
+        set: |draft, text| {
+            draft.srv6.localsid_dt4 = srv6::sid(text)?;
+            Ok(())
+        },
+    },
+    Row {
+        key: "srv6.localsid-dt6",
+        variables: &["PEREGRINE_SRV6_LOCALSID_DT6"],
+        default: "",
+        help: "this node's SID for IPv6 (End.DT6), of localsid-pool",
+        in_force: true,
+        set: |draft, text| {
+            draft.srv6.localsid_dt6 = srv6::sid(text)?;
+            Ok(())
+        },
+    },
+    Row {
+        key: "srv6.bsid-dt4",
+        variables: &["PEREGRINE_SRV6_BSID_DT4"],
+        default: "",
+        help: "the binding SID that others know the policy to localsid-dt4 by, of policy-pool",
+        in_force: true,
+        set: |draft, text| {
+            draft.srv6.bsid_dt4 = srv6::sid(text)?;
+            Ok(())
+        },
+    },
+    Row {
+        key: "srv6.bsid-dt6",
+        variables: &["PEREGRINE_SRV6_BSID_DT6"],
+        default: "",
+        help: "the binding SID that others know the policy to localsid-dt6 by, of policy-pool",
+        in_force: true,
+        set: |draft, text| {
+            draft.srv6.bsid_dt6 = srv6::sid(text)?;
+            Ok(())
+        },
     },
     Row {
         key: "features.multinet",
@@ -354,6 +427,7 @@ pub(super) const JSON_VARIABLES: &[(&str, &str)] = &[
         "CALICOVPP_FEATURE_GATES",
         "srv6Enabled, multinetEnabled and ipsecEnabled as features.*; others are skipped",
     ),
+    ("CALICOVPP_SRV6", "localsidPool and policyPool as srv6.localsid-pool and srv6.policy-pool"),
     ("CALICOVPP_INITIAL_CONFIG", "healthCheckPort as health; others are skipped"),
 ];
 
@@ -364,7 +438,6 @@ pub(super) const WITHOUT_EFFECT: &[&str] = &[
     "CALICOVPP_DEBUG",
     "CALICOVPP_GRACEFUL_SHUTDOWN_TIMEOUT",
     "CALICOVPP_INTERFACES",
-    "CALICOVPP_SRV6",
     "CALICOVPP_STATS_SOCKET",
 ];
 

@@ -70,6 +70,7 @@ ipsec: { psk: " swordfish", extra-addresses: 2, cross-tunnels: true, async-crypt
         state: "/var/lib/p".into(),
         health: Some("127.0.0.1:9091".parse().unwrap()),
         log: LogSettings { level: LogLevel::parse("debug").unwrap(), format: LogFormat::Json },
+        srv6: None,
     };
     assert_eq!(settings, Some(expected));
 }
@@ -247,7 +248,15 @@ fn what_this_release_cannot_do_is_refused_in_words() {
             "bgp: {require-policy: true}",
             "bgp.require-policy: is not supported by this release; leave it false",
         ),
-        ("features: {srv6: true}", "features.srv6: is not supported by this release; leave it false"),
+        ("features: {srv6: perhaps}", "features.srv6: must be true or false, not \"perhaps\""),
+        (
+            "srv6: {localsid-pool: 10.0.0.0/8}",
+            "srv6.localsid-pool: must be an IPv6 prefix such as fd00:a::/64, not \"10.0.0.0/8\"",
+        ),
+        (
+            "srv6: {bsid-dt4: fd00::1/64}",
+            "srv6.bsid-dt4: must be an IPv6 address such as fd00:a::1:4, not \"fd00::1/64\"",
+        ),
     ];
     for (text, expected) in cases {
         assert_eq!(read(text, &[]).1, [format!("agent.yaml:1: {expected}")]);
@@ -283,4 +292,76 @@ fn every_row_is_complete_and_unique() {
         assert!(known, "{}", row.key);
         assert!(help().contains(row.key));
     }
+}
+
+const SRV6: &str = r#"
+features: { srv6: true }
+srv6:
+  localsid-pool: fd00:a::/64
+  policy-pool: fd00:b::/64
+  localsid-dt4: fd00:a::1:4
+  localsid-dt6: fd00:a::1:6
+  bsid-dt4: fd00:b::1:4
+  bsid-dt6: fd00:b::1:6
+"#;
+
+#[test]
+fn srv6_is_whole_or_off() {
+    let (settings, faults) = read(&format!("{MINIMAL}{SRV6}"), &[]);
+    assert_eq!(faults, [""; 0]);
+    let srv6 = settings.unwrap().srv6.unwrap();
+    assert_eq!(srv6.localsid_pool, "fd00:a::/64".parse().unwrap());
+    assert_eq!(srv6.sids.unwrap().dt6.bsid, "fd00:b::1:6".parse::<std::net::Ipv6Addr>().unwrap());
+    // Off, whatever else is said.
+    let off = SRV6.replace("srv6: true", "srv6: false");
+    let (settings, faults) = read(&format!("{MINIMAL}{off}"), &[]);
+    assert_eq!((faults, settings.unwrap().srv6), (vec![], None));
+    // Something missing, outside its pool, twice the same.
+    for (from, to, reason) in [
+        (
+            "  bsid-dt6: fd00:b::1:6\n",
+            "",
+            "srv6.bsid-dt6 is required: set it in the configuration file, or set PEREGRINE_SRV6_BSID_DT6",
+        ),
+        (
+            "bsid-dt4: fd00:b::1:4",
+            "bsid-dt4: fd00:c::4",
+            "srv6.bsid-dt4: fd00:c::4 is not in its pool fd00:b::/64",
+        ),
+        (
+            "localsid-dt6: fd00:a::1:6",
+            "localsid-dt6: fd00:a::1:4",
+            "srv6.localsid-dt6: fd00:a::1:4 is srv6.localsid-dt4 already",
+        ),
+        (
+            "policy-pool: fd00:b::/64",
+            "policy-pool: fd00::/16",
+            "srv6.policy-pool: fd00::/16 and srv6.localsid-pool fd00:a::/64 overlap",
+        ),
+    ] {
+        let (settings, faults) = read(&format!("{MINIMAL}{}", SRV6.replace(from, to)), &[]);
+        assert!(settings.is_none());
+        assert_eq!(faults, [reason]);
+    }
+}
+
+#[test]
+fn the_go_agents_settings_of_srv6_are_read() {
+    let text = SRV6.replace("features: { srv6: true }", "").replace("  localsid-pool: fd00:a::/64\n", "");
+    let text = format!("{MINIMAL}{}", text.replace("  policy-pool: fd00:b::/64\n", ""));
+    let gate = ("CALICOVPP_FEATURE_GATES", r#"{"srv6Enabled": true}"#);
+    let pools = r#"{"localsidPool": "fd00:a::/64", "policyPool": "fd00:b::/64"}"#;
+    let (settings, faults) = read(&text, &[gate, ("CALICOVPP_SRV6", pools)]);
+    assert_eq!(faults, [""; 0]);
+    assert_eq!(settings.unwrap().srv6.unwrap().policy_pool, "fd00:b::/64".parse().unwrap());
+    // What ended that agent is said here.
+    let bad = r#"{"localsidPool": "fd00:a::/640", "policyPool": ""}"#;
+    let (settings, faults) = read(&text, &[gate, ("CALICOVPP_SRV6", bad)]);
+    assert!(settings.is_none());
+    assert_eq!(
+        faults,
+        [
+            "environment variable CALICOVPP_SRV6: must be an IPv6 prefix such as fd00:a::/64, not \"fd00:a::/640\""
+        ]
+    );
 }

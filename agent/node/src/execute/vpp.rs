@@ -7,23 +7,29 @@ mod dump;
 mod ike;
 mod nat;
 mod request;
+mod srv6;
 mod tasks;
 mod wireguard;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use agent_core::event::{Event, Generation, Interface, VppEvent, VppReply};
+use agent_core::model::TableId;
 use agent_core::plan::{OpId, VppAction, VppFailure, VppOp};
+use bgp_core::Family;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use vpp_client::wire::api::interface::{SwInterfaceEvent, WantInterfaceEvents};
+use vpp_client::wire::api::sr::SrReply;
 use vpp_client::wire::api::wireguard::WireguardPeerEvent;
 use vpp_client::{CallError, Client, ClientSettings, Completion, ConnState, Heard, Notices, Pipeline};
 
 use request::Outcome;
+use srv6::Submitted;
 use tasks::{Failed, Tasks};
 
 /// Releases whose messages we speak.
@@ -57,6 +63,8 @@ struct Up {
     look_again: bool,
     /// Looks at how WireGuard peers stand, under way.
     peers: JoinSet<Vec<(u32, bool)>>,
+    /// Tables that VPP has.
+    tables: BTreeSet<(TableId, Family)>,
 }
 
 /// A dump under way; it ends with its owner.
@@ -86,6 +94,10 @@ enum Wanted {
     NoInterface,
     /// The number of the WireGuard peer made.
     Peer,
+    /// A table.
+    Table(TableId, Family),
+    /// What SRv6 says to this.
+    Sr(SrReply),
 }
 
 /// How the connection stands, for the inspection socket.
@@ -149,7 +161,19 @@ impl VppExecutor {
             up.tasks.spawn(id, ike::carry_out(up.client.clone(), action));
             return;
         }
-        if let Err(failure) = request::submit(&up.client, &up.pipeline, id, &action) {
+        let submitted = if let VppAction::Srv6(action) = action {
+            match srv6::submit(&up.pipeline, id, &action, &up.tables) {
+                Ok(Submitted::Several) => {
+                    up.tasks.spawn(id, srv6::carry_out(up.client.clone(), action));
+                    Ok(())
+                }
+                Ok(Submitted::Sent) => Ok(()),
+                Err(failure) => Err(failure),
+            }
+        } else {
+            request::submit(&up.client, &up.pipeline, id, &action)
+        };
+        if let Err(failure) = submitted {
             self.refused.push(Event::Vpp(VppEvent::Done(id, Err(failure))));
         }
     }
@@ -177,13 +201,19 @@ impl VppExecutor {
                 self.follow().into_iter().collect()
             }
             () = connection.pipeline.completions(&mut completions) => {
-                completions.iter().for_each(|completion| connection.follow_peer(completion));
+                for completion in &completions {
+                    connection.learn(completion);
+                    connection.follow_peer(completion);
+                }
                 completions.into_iter().filter_map(answer).collect()
             }
             Some(Ok(sessions)) = connection.peers.join_next() => {
                 sessions.into_iter().map(|(peer, established)| session(peer, established)).collect()
             }
             (id, outcome) = finished(&mut connection.dump) => {
+                if let Ok(VppReply::Dump(dump)) = &outcome {
+                    connection.tables = dump.tables.iter().copied().collect();
+                }
                 let event = outcome.map_or_else(|error| failed(id, &error), |reply| Some(done(id, reply)));
                 event.into_iter().collect()
             }
@@ -238,6 +268,7 @@ impl VppExecutor {
                     look: None,
                     look_again: false,
                     peers: JoinSet::new(),
+                    tables: BTreeSet::new(),
                 });
                 Some(Event::Vpp(VppEvent::Up(Generation(generation.number()))))
             }
@@ -293,6 +324,16 @@ impl Up {
             && let Ok(VppReply::Index(peer)) = outcome.read(Wanted::Peer)
         {
             self.peers.spawn(wireguard::follow(self.client.clone(), peer));
+        }
+    }
+
+    /// What an answer says that later requests depend on.
+    fn learn(&mut self, completion: &Completion<(OpId, Wanted), Outcome>) {
+        if let ((_, wanted @ Wanted::Table(table, family)), Ok(outcome)) =
+            (completion.tag, &completion.outcome)
+            && outcome.read(wanted).is_ok()
+        {
+            self.tables.insert((table, family));
         }
     }
 

@@ -690,13 +690,13 @@ fn contradictions_of_the_whole_are_mistakes_of_the_whole() {
         ]
     );
     let found = flaws(
-        "originate:\n- { prefix: 203.0.113.0/24, next-hop: '2001:db8::1' }\n\
+        "originate:\n- { prefix: '2001:db8:1::/48', next-hop: 192.0.2.1 }\n\
          policies:\n  p: { statements: [{ if: { neighbors: [192.0.2.2] }, set: { med: 1 }, then: reject }], default: reject }\n",
     );
     assert_eq!(
         found,
         [
-            "line 4: originate[0]: 2001:db8::1 cannot be the next hop of this prefix",
+            "line 4: originate[0]: 192.0.2.1 cannot be the next hop of this prefix",
             "line 6: policies.p: policy p, statement 1: it changes a path and then rejects it; leave the changes out, or accept it",
         ]
     );

@@ -10,6 +10,7 @@ mod policies;
 mod road;
 mod secrets;
 mod speaker;
+mod srv6;
 mod told;
 mod vxlan;
 mod wireguard;

@@ -3,7 +3,7 @@
 //! For a route that no filter has decided, in this order: nothing inside a pool that forbids it; nothing that leaves
 //! through a tunnel device, unless it was learned; communities by prefix; own blocks, and of what is inside them only what
 //! has an elevated priority; addresses of services that this node announces; if it reflects routes, those that others
-//! announce; whatever is inside a pool; nothing else, so that this node is no transit between its neighbours.
+//! announce; whatever is inside a pool; with SRv6 the SR policies of this node; nothing else, so that this node is no transit between its neighbours.
 //!
 //! Pools are named one by one, so that a person sees which of them it was. Sets that change with every block belong to
 //! whoever knows their members, so that a block is no change of policy.
@@ -27,6 +27,8 @@ pub(super) struct Table<'a> {
     pub(super) cluster: &'a BgpConfig,
     /// Communities by prefix, and the object that has them.
     pub(super) advertisements: Option<(BgpConfigName, &'a [PrefixAdvertisement])>,
+    /// Segment routing over IPv6 is on.
+    pub(super) srv6: bool,
     /// This node reflects routes.
     pub(super) reflector: bool,
 }
@@ -39,6 +41,9 @@ impl Table<'_> {
             self.communities(of, &mut statements);
             self.own(of, &mut statements);
             self.others(of, &mut statements);
+        }
+        if self.srv6 {
+            self.policies(&mut statements);
         }
         let last = StatementDef::new(Vec::new(), Vec::new(), Flow::Reject);
         statements
@@ -114,6 +119,16 @@ impl Table<'_> {
         for (name, pool) in self.pools_of(of).filter(|(_, pool)| !pool.disable_bgp_export) {
             let when = vec![When::Prefix(vec![PrefixRange::or_longer(pool.cidr)])];
             out.push(rule(of, when, Flow::Accept, &format!("IPPool {name}")));
+        }
+    }
+
+    /// SR policies of this node, and those that it reflects. The speaker tells nobody outside of another's.
+    fn policies(&self, out: &mut Vec<StatementDef>) {
+        let of = Family::Ipv6SrPolicy;
+        let own = vec![When::Learned(Learned::Local)];
+        out.push(rule(of, own, Flow::Accept, "built-in: SR policy of this node"));
+        if self.reflector {
+            out.push(rule(of, Vec::new(), Flow::Accept, "built-in: SR policy, reflected"));
         }
     }
 

@@ -121,7 +121,7 @@ impl ConnectivityHandler {
         let to = Target::TunnelVia(Tunnel::Wireguard(interface), hop);
         let mut allowed = BTreeSet::new();
         for way in self.by_hop.get(&hop)?.iter().filter_map(|id| self.at(*id)) {
-            let leads_there = way.paths.iter().flat_map(|paths| paths.iter()).any(|path| path.to == to);
+            let leads_there = way.paths().iter().any(|path| path.to == to);
             allowed.extend(way.members.iter().flatten().filter(|_| leads_there));
         }
         if allowed.is_empty() {

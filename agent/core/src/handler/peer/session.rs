@@ -8,7 +8,7 @@ use bgp_core::command::{Chain, LocalAsn, NextHopMode, PeerConfig};
 use bgp_core::peer_key::PeerKey;
 use bgp_core::policy::{Otherwise, PolicyName};
 use bgp_core::session::{AddPath, GracefulRestart, RemoteAsn, RestartTime};
-use bgp_core::{Asn, FamilySet};
+use bgp_core::{Asn, Family, FamilySet};
 
 use super::Cluster;
 use super::claims::{Claim, Ground};
@@ -280,6 +280,12 @@ fn claim(wanted: Wanted<'_>, cluster: &Cluster) -> Option<Claim> {
     let allowed = own_end.map_or(0, |spec| spec.allowed_local_asns);
     config.allow_own_as = u8::try_from(allowed).unwrap_or(u8::MAX);
     config.families = FamilySet::only(family);
+    if cluster.srv6 {
+        // As every node of a cluster with SRv6 does, whatever the session runs over.
+        config.families.insert(Family::Ipv6SrPolicy);
+        // Nodes name their IPv6 addresses as next hops of IPv4 prefixes.
+        config.extended_next_hop = family == Family::Ipv4Unicast;
+    }
     config.add_path = AddPath::ALL;
     config.keepalive = spec.and_then(|spec| spec.keepalive_time).and_then(whole_seconds);
     config.passive = wanted.passive;

@@ -3,6 +3,7 @@
 
 mod ike;
 mod nat;
+mod srv6;
 mod tunnel;
 mod wireguard;
 
@@ -33,6 +34,10 @@ pub(super) fn value(store: &Store, key: &ObjectKey, entry: &ObjectEntry) -> Resu
         | ObjectKey::Gso(_)
         | ObjectKey::Cnat(_)
         | ObjectKey::AdminUp(_)
+        | ObjectKey::EncapSource
+        | ObjectKey::Localsid(_)
+        | ObjectKey::SrPolicy(_)
+        | ObjectKey::SrSteering(_)
         | ObjectKey::WireguardPeer(..)
         | ObjectKey::IkeSession(_)
         | ObjectKey::AsyncCrypto
@@ -66,6 +71,10 @@ pub(super) fn create(store: &Store, key: &ObjectKey, spec: Option<&Spec>) -> Res
         | ObjectKey::SnatExclusion(_)
         | ObjectKey::SnatInterface(..)
         | ObjectKey::SnatPolicy => nat::create(key, spec),
+        ObjectKey::EncapSource
+        | ObjectKey::Localsid(_)
+        | ObjectKey::SrPolicy(_)
+        | ObjectKey::SrSteering(_) => srv6::create(store, key, spec),
     }
 }
 
@@ -77,6 +86,7 @@ pub(super) fn delete(store: &Store, key: &ObjectKey, entry: &ObjectEntry) -> Opt
         ObjectKey::SnatExclusion(prefix) => Some(nat::include(*prefix)),
         ObjectKey::SnatInterface(index, table) => Some(nat::forget(*index, *table)),
         ObjectKey::IkeProfile(ends) => Some(ike::delete(ends)),
+        ObjectKey::Localsid(_) | ObjectKey::SrPolicy(_) | ObjectKey::SrSteering(_) => srv6::delete(key),
         ObjectKey::Uplink
         | ObjectKey::FibSource
         | ObjectKey::Table(..)
@@ -91,6 +101,7 @@ pub(super) fn delete(store: &Store, key: &ObjectKey, entry: &ObjectEntry) -> Opt
         | ObjectKey::IkeSession(_)
         | ObjectKey::AsyncCrypto
         | ObjectKey::SnatAddresses
-        | ObjectKey::SnatPolicy => None,
+        | ObjectKey::SnatPolicy
+        | ObjectKey::EncapSource => None,
     }
 }

@@ -3,7 +3,8 @@
 use super::*;
 use crate::config::{Encryption, IpsecConfig};
 use crate::event::Change;
-use crate::model::{Node, NodeName};
+use crate::model::{Node, NodeName, SidList, SrCandidate, SrKey};
+use bgp_core::rib::Originator;
 
 const NEAR: &str = "192.0.2.2";
 const FAR: &str = "198.51.100.2";
@@ -31,8 +32,20 @@ fn what_is_chosen() {
     let plain = facts(true);
     let v4_only = facts(false);
     let (mut ipsec, mut srv6) = (facts(true), facts(true));
-    (ipsec.ipsec, srv6.srv6) = (Some(IpsecConfig::default()), true);
+    ipsec.ipsec = Some(IpsecConfig::default());
+    // An SR policy for IPv4 leads to the near node, none to the far one.
+    let endpoint = NEAR6.parse().unwrap();
+    let candidate = SrCandidate {
+        preference: 11,
+        originator: Originator::default(),
+        bsid: "fd00:b::4".parse().unwrap(),
+        behavior: SrBehavior::Dt4,
+        lists: [SidList { weight: 1, sids: ["fd00:2::4".parse().unwrap()].into() }].into(),
+    };
+    srv6.policies.put(SrKey { endpoint, color: 4, distinguisher: 0 }, Some(candidate));
     let (ipsec, srv6) = (ipsec, srv6);
+    let steered = |behavior, pooled| Carriage::Steered { behavior, pooled };
+    let (dt4, dt6) = (SrBehavior::Dt4, SrBehavior::Dt6);
     let vni = Carriage::Network(Vni::new(7).unwrap());
     let (ipip, cross) = (Carriage::Ipip(Reach::All), Carriage::Ipip(Reach::OtherSubnets));
     let (vxlan, vcross) = (Carriage::Vxlan(Reach::All), Carriage::Vxlan(Reach::OtherSubnets));
@@ -42,10 +55,18 @@ fn what_is_chosen() {
         (vni, NEAR, &srv6, Some(Kind::Vxlan)),
         (vni, NEAR, &ipsec, Some(Kind::Vxlan)),
         // 2: SRv6, in or out of any pool; an IPv4 next hop is beyond it
-        (Carriage::Outside, NEAR6, &srv6, Some(Kind::Srv6)),
-        (ipip, NEAR6, &srv6, Some(Kind::Srv6)),
-        (ipip, NEAR, &srv6, Some(Kind::Flat)),
-        (vxlan, FAR, &srv6, Some(Kind::Flat)),
+        (steered(dt4, false), NEAR6, &srv6, Some(Kind::Srv6)),
+        (steered(dt4, true), NEAR6, &srv6, Some(Kind::Srv6)),
+        (steered(dt4, true), NEAR, &srv6, Some(Kind::Flat)),
+        (steered(dt4, false), FAR, &srv6, Some(Kind::Flat)),
+        // where no policy leads: what is in a pool waits for one, what comes from elsewhere is routed as it is
+        (steered(dt6, true), NEAR6, &srv6, Some(Kind::Srv6)),
+        (steered(dt4, true), FAR6, &srv6, Some(Kind::Srv6)),
+        (steered(dt6, false), NEAR6, &srv6, Some(Kind::Flat)),
+        (steered(dt4, false), FAR6, &srv6, Some(Kind::Flat)),
+        // the pools of SIDs
+        (Carriage::Localsids, NEAR6, &srv6, Some(Kind::Flat)),
+        (Carriage::BindingSids, NEAR6, &srv6, None),
         // 3: in no pool
         (Carriage::Outside, NEAR, &plain, Some(Kind::Flat)),
         (Carriage::Outside, FAR, &ipsec, Some(Kind::Flat)),

@@ -33,7 +33,8 @@ pub(super) async fn everything(client: &Client) -> Result<Dump, CallError> {
     };
     let ike = ike::profiles(client).await?;
     let snat = nat::addresses(client).await?;
-    Ok(Dump { interfaces, tables, fib_source, tunnels, vrfs: Vec::new(), wireguard, ike, snat, routes })
+    let srv6 = super::srv6::dump(client).await?;
+    Ok(Dump { interfaces, tables, fib_source, tunnels, vrfs: Vec::new(), srv6, wireguard, ike, snat, routes })
 }
 
 /// Reads the interfaces with their addresses.
@@ -73,8 +74,12 @@ pub(super) async fn interfaces(client: &Client) -> Result<Vec<Interface>, CallEr
 async fn tables(client: &Client) -> Result<Vec<(TableId, Family)>, CallError> {
     let all = client.dump_all(&IpTableDump::default()).await?;
     let table = |is_ip6: bool| if is_ip6 { Family::Ipv6Unicast } else { Family::Ipv4Unicast };
+    // SRv6 has tables without a number, which are nobody's business.
+    let numbered =
+        |details: &&vpp_client::wire::api::ip::IpTableDetails| details.table.table_id.value() != u32::MAX;
     Ok(all
         .iter()
+        .filter(numbered)
         .map(|details| (TableId(details.table.table_id.value()), table(details.table.is_ip6.is_true())))
         .collect())
 }

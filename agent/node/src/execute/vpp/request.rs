@@ -78,8 +78,14 @@ impl Outcome {
 
     /// For what was expected of the reply.
     pub(super) fn read(self, wanted: Wanted) -> Result<VppReply, VppFailure> {
+        if let Wanted::Sr(reply) = wanted {
+            return super::srv6::read(reply, self.retval);
+        }
         match (self.retval.ok(), wanted) {
-            (Ok(()), Wanted::Nothing | Wanted::Absence | Wanted::NoInterface) => Ok(VppReply::Done),
+            (
+                Ok(()),
+                Wanted::Nothing | Wanted::Absence | Wanted::NoInterface | Wanted::Table(..) | Wanted::Sr(_),
+            ) => Ok(VppReply::Done),
             (Ok(()), Wanted::Interface) => Ok(VppReply::SwIfIndex(SwIfIndex(self.number))),
             (Ok(()), Wanted::Source) => match u8::try_from(self.number) {
                 Ok(id) => Ok(VppReply::FibSource(FibSourceId(id))),
@@ -185,8 +191,10 @@ pub(super) fn submit(
             let is_ipv6 = *family == Family::Ipv6Unicast;
             let request =
                 IpTableAddDel::add(WireTable::new(table.0), is_ipv6, TABLE_NAME).map_err(refused)?;
-            pipeline.submit(&request, (id, Wanted::Nothing))
+            pipeline.submit(&request, (id, Wanted::Table(*table, *family)))
         }
+        // Handed over by whoever knows VPP's tables.
+        VppAction::Srv6(_) => return Err(VppFailure::Unanswered),
         VppAction::AddDecapNext { family } => {
             let request =
                 if family.is_ipv4() { AddNodeNext::vxlan4_to_ip4() } else { AddNodeNext::vxlan6_to_ip6() };
