@@ -169,7 +169,12 @@ fn desired_form(store: &mut Store, tunnels: &BTreeMap<SwIfIndex, Tunnel>, paths:
         .map(|path| {
             let to = match path.kind {
                 FibPathKind::Attached(index) => Target::Tunnel(*tunnels.get(&index)?),
-                FibPathKind::Via(gateway, index) => Target::TunnelVia(*tunnels.get(&index)?, gateway),
+                FibPathKind::Via(gateway, index) => match *tunnels.get(&index)? {
+                    // It has one other end, so a gateway says nothing: VPP shows a route to one host that was put straight
+                    // into the tunnel with the host itself as its gateway.
+                    tunnel @ Tunnel::Ipip(_) => Target::Tunnel(tunnel),
+                    tunnel @ (Tunnel::Vxlan(_) | Tunnel::Wireguard(_)) => Target::TunnelVia(tunnel, gateway),
+                },
                 FibPathKind::Recursive(address, TableId::MAIN) => Target::Gateway(address),
                 FibPathKind::Drop => Target::Drop,
                 FibPathKind::Recursive(..) | FibPathKind::Other => return None,

@@ -453,7 +453,7 @@ impl Vpp {
                 })
                 .collect(),
             srv6: self.srv6.dump(),
-            routes: self.routes.iter().map(|(key, paths)| (*key, paths.clone())).collect(),
+            routes: self.routes.iter().map(|(key, paths)| (*key, as_listed(key, paths))).collect(),
             snat: self.snat.as_ref().map(|snat| snat.addresses),
             ike: self
                 .profiles
@@ -524,6 +524,19 @@ impl Vpp {
             srv6: self.srv6.clone(),
         }
     }
+}
+
+/// What was put straight into an interface for one host is listed with that host as the gateway.
+fn as_listed(key: &RouteKey, paths: &[FibPath]) -> Vec<FibPath> {
+    let mut paths = paths.to_vec();
+    if key.prefix.prefix_len() == key.prefix.max_prefix_len() {
+        for path in &mut paths {
+            if let FibPathKind::Attached(index) = path.kind {
+                path.kind = FibPathKind::Via(key.prefix.addr(), index);
+            }
+        }
+    }
+    paths
 }
 
 fn ipip(local: IpAddr, remote: IpAddr) -> Tunnel {

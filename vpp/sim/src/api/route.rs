@@ -82,6 +82,12 @@ fn add_del(cx: &mut Cx<'_>, payload: &[u8], version: Version) -> Option<()> {
     let fib = &mut cx.state.fib;
     cx.paths.clear();
     cx.paths.extend_from_slice(paths);
+    // Out of an interface to one host: VPP takes the host for the neighbour, and lists it so.
+    if len == af.max_len() {
+        for path in cx.paths.iter_mut().filter(|path| path::shape(path) == path::Shape::Attached) {
+            path.address = addr;
+        }
+    }
     let stats_index = match (is_add, is_multipath) {
         (true, false) => fib.put(af, table, key, addr, source, cx.paths),
         (true, true) => fib.add_paths(af, table, key, addr, source, cx.paths),
