@@ -1,5 +1,6 @@
 # make run     set up what is needed, build, and start the lab: two BIRDs, the agent, a VPP (ONCE=1: check and leave)
 # make test    set up what is needed and run every test
+# make test-vpp  the suite of all providers alone: on the simulated VPP, and on the real one that VPP_BIN names
 # make build   one static binary, target/release/peregrine
 # make check   format, purity, lints, documentation
 # make bench   whole-process comparison with BIRD and FRR (a part: see benches/README.md), routes into a simulated VPP, idle sessions
@@ -12,7 +13,7 @@ TRIPLE := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 PEREGRINE := $(TARGET_DIR)/release/peregrine
 FUZZ_SECONDS ?= 60
 
-.PHONY: run test build check bench fuzz clean
+.PHONY: run test test-vpp build check bench fuzz clean
 
 run: build
 	@sh .ci/packages run
@@ -31,6 +32,15 @@ test:
 	@skipped=$$(mktemp); status=0; \
 	SKIPPED_TESTS=$$skipped cargo test --locked --workspace --no-fail-fast || status=$$?; \
 	if [ -s $$skipped ]; then echo; echo "Skipped:"; sort -u $$skipped; else echo; echo "Nothing was skipped."; fi; \
+	rm -f $$skipped; exit $$status
+
+# What these tests do most of the time is wait.
+test-vpp:
+	@sh .ci/packages run
+	cargo build --locked --bin peregrine
+	@skipped=$$(mktemp); status=0; \
+	SKIPPED_TESTS=$$skipped cargo test --locked -p e2e --test vpp --no-fail-fast -- --test-threads 4 $(TESTS) || status=$$?; \
+	if [ -s $$skipped ]; then echo; echo "Skipped:"; sort -u $$skipped; fi; \
 	rm -f $$skipped; exit $$status
 
 check:

@@ -11,6 +11,7 @@
 //! - [`route`]: what any of them holds, in terms that compare
 //! - [`peregrine`]: our own binary, its manifests and its answers
 //! - [`speaker`]: our own binary as a speaker alone
+//! - [`vpp`]: a real VPP, where there is one
 //! - [`allocations`]: how often code allocates
 
 pub mod allocations;
@@ -25,4 +26,5 @@ pub mod process;
 pub mod programs;
 pub mod route;
 pub mod speaker;
+pub mod vpp;
 pub mod wait;

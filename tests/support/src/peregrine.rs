@@ -27,14 +27,23 @@ impl Node {
     pub fn new(host: &Host, settings: &str) -> Self {
         let node = Self { host: host.clone(), agent: None, sim: None };
         fs::create_dir_all(node.manifests()).expect("the host's folder is ours");
-        let dir = host.dir().display();
+        node.settings(settings);
+        node
+    }
+
+    /// Writes the configuration file again, with other `settings` added. It is read when the agent starts.
+    ///
+    /// # Panics
+    ///
+    /// When the host's folder cannot be written.
+    pub fn settings(&self, settings: &str) {
+        let (host, dir) = (&self.host, self.host.dir().display());
         let config = format!(
             "node: {}\ndatastore: directory:{dir}/manifests\napi: {dir}/peregrine.sock\nstate: {dir}/state\n\
              health: none\n{settings}",
             host.name()
         );
         fs::write(host.dir().join("agent.yaml"), config).expect("the host's folder is ours");
-        node
     }
 
     /// The `vpp:` part of the configuration for a VPP whose socket lies in the host's folder.

@@ -1,0 +1,111 @@
+//! What somebody else may do to our objects behind our back.
+
+use vpp_client::Client;
+use vpp_client::wire::api::interface::{
+    SwInterfaceSetFlags, SwInterfaceSetUnnumbered, SwInterfaceTagAddDel, SwInterfaces,
+};
+use vpp_client::wire::api::ip::{RouteDelete, RouteReplace};
+use vpp_client::wire::api::ipip::IpipDelTunnel;
+use vpp_client::wire::api::vxlan::{VxlanAddDelTunnelV3, VxlanTunnel};
+use vpp_client::wire::types::{AddressFamily, FibPath, FibTarget, SwIfIndex, TableId};
+
+use crate::state::{State, sources};
+use crate::target::UPLINK;
+
+/// Something that a stranger does.
+#[derive(Clone, Debug)]
+pub(crate) enum Deed {
+    /// Deletes an interface, with its routes still there.
+    Delete(String),
+    /// Switches an interface off.
+    SwitchOff(String),
+    /// Takes an interface's borrowed addresses away.
+    TakeAddresses(String),
+    /// Takes an interface's tag off.
+    TakeTag(String),
+    /// Deletes a route.
+    DeleteRoute(String),
+    /// Has a route drop what it gets.
+    SpoilRoute(String),
+}
+
+/// Everything that can be done to what VPP holds.
+pub(crate) fn deeds(state: &State) -> Vec<Deed> {
+    let mut deeds = Vec::new();
+    for line in &state.lines {
+        match line.split_once(": ") {
+            Some((interface, settings)) if state.interfaces.contains_key(interface) => {
+                let name = || interface.to_owned();
+                deeds.push(Deed::SwitchOff(name()));
+                if settings.contains("borrows") {
+                    deeds.push(Deed::TakeAddresses(name()));
+                }
+                if settings.contains("tagged") {
+                    deeds.push(Deed::TakeTag(name()));
+                }
+                deeds.push(Deed::Delete(name()));
+            }
+            Some((route, paths)) if route.starts_with("route ") => {
+                deeds.push(Deed::DeleteRoute(route.to_owned()));
+                if paths != "drop" {
+                    deeds.push(Deed::SpoilRoute(route.to_owned()));
+                }
+            }
+            _ => panic!("nobody knows how to spoil this: {line}"),
+        }
+    }
+    deeds
+}
+
+/// Does it.
+pub(crate) async fn commit(client: &Client, deed: &Deed) {
+    let state = State::read(client).await.expect("VPP is there");
+    let index = |name: &String| state.interfaces[name];
+    let done = match deed {
+        Deed::Delete(name) => delete(client, name, index(name)).await,
+        Deed::SwitchOff(name) => client.call(&SwInterfaceSetFlags::new(index(name), false)).await.map(drop),
+        Deed::TakeAddresses(name) => {
+            let all = client.dump_all(&SwInterfaces::all()).await.expect("VPP is there");
+            let uplink = all.iter().find(|interface| interface.interface_name.to_str() == UPLINK);
+            let lender = uplink.expect("the uplink").sw_if_index;
+            client.call(&SwInterfaceSetUnnumbered::new(lender, index(name), false)).await.map(drop)
+        }
+        Deed::TakeTag(name) => client.call(&SwInterfaceTagAddDel::del(index(name))).await.map(drop),
+        Deed::DeleteRoute(route) | Deed::SpoilRoute(route) => {
+            let source = *sources(client).await.expect("VPP is there").first().expect("a FIB source");
+            let words: Vec<&str> = route.split(' ').collect();
+            let ["route", prefix, "in", "table", table] = words[..] else { panic!("no route: {route}") };
+            let prefix: ipnet::IpNet = prefix.parse().expect("a prefix");
+            let table = TableId::new(table.parse().expect("a table"));
+            if matches!(deed, Deed::DeleteRoute(_)) {
+                let delete = RouteDelete::new(table, prefix, source).expect("a good prefix");
+                client.call(&delete).await.map(drop)
+            } else {
+                let family = AddressFamily::of(prefix.addr());
+                let drop_it = [FibPath::new(FibTarget::Drop, family).expect("a path")];
+                let replace = RouteReplace::new(table, prefix, source, &drop_it).expect("a good prefix");
+                client.call(&replace).await.map(drop)
+            }
+        }
+    };
+    done.unwrap_or_else(|error| panic!("{deed:?}: {error}"));
+}
+
+async fn delete(client: &Client, name: &str, index: SwIfIndex) -> Result<(), vpp_client::CallError> {
+    let words: Vec<&str> = name.split(' ').collect();
+    match words[..] {
+        ["ipip", ..] => client.call(&IpipDelTunnel::new(index)).await.map(drop),
+        ["vxlan", local, "->", remote, "vni", vni, "port", port] => {
+            let tunnel = VxlanTunnel {
+                local: local.parse().expect("an address"),
+                remote: remote.parse().expect("an address"),
+                port: port.parse().expect("a port"),
+                vni: vni.parse().expect("a number"),
+                table: TableId::DEFAULT,
+            };
+            let delete = VxlanAddDelTunnelV3::delete(&tunnel).expect("a tunnel");
+            client.call(&delete).await.map(drop)
+        }
+        _ => panic!("nobody knows how to delete {name}"),
+    }
+}

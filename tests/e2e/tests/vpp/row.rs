@@ -1,0 +1,113 @@
+//! A provider's part of the suite, as data.
+//!
+//! What VPP must hold is written as lines of text, the way `state.rs` reads them. In a line `{local}`, `{remote}` and
+//! `{prefix}` stand for our own address, the next hop's and the destination's, `{bits}` for 32 or 128, `{family}` for
+//! `ipv4` or `ipv6`.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use crate::world::{Destination, OWN};
+
+/// What the suite has to know of a provider.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    /// The provider.
+    pub(crate) name: &'static str,
+    /// Further lines of the agent's settings.
+    pub(crate) settings: &'static str,
+    /// Further manifests, on top of the nodes, neighbours and pools that all rows have: file name, text.
+    pub(crate) manifests: &'static [(&'static str, &'static str)],
+    /// Further entries of the neighbour's `originate`, once anything is announced.
+    pub(crate) originate: &'static str,
+    /// What VPP holds as long as the agent runs with this row.
+    pub(crate) always: &'static [&'static str],
+    /// How IPv4 is carried.
+    pub(crate) ipv4: Carried,
+    /// How IPv6 is carried.
+    pub(crate) ipv6: Carried,
+}
+
+/// How the destinations of one family are carried.
+#[derive(Clone, Debug)]
+pub(crate) struct Carried {
+    /// Modes of the family's pool, such as `ipipMode: Always`.
+    pub(crate) pool: &'static str,
+    /// What VPP holds once the family has a destination.
+    pub(crate) per_family: &'static [&'static str],
+    /// What it holds for each next hop that has a destination behind it.
+    pub(crate) per_hop: &'static [&'static str],
+    /// What it holds for each destination.
+    pub(crate) per_destination: &'static [&'static str],
+    /// The node of VPP's graph that takes the tunnel off a packet that arrives, as `show trace` calls it; empty for none.
+    pub(crate) through: &'static str,
+}
+
+impl Carried {
+    /// As it is.
+    pub(crate) const FLAT: Self = Self {
+        pool: "ipipMode: Never",
+        per_family: &[],
+        per_hop: &[],
+        per_destination: &["route {prefix} in table 0: via {remote}"],
+        through: "",
+    };
+}
+
+impl Row {
+    /// A row that has nothing but its name.
+    pub(crate) const fn named(name: &'static str) -> Self {
+        Self {
+            name,
+            settings: "",
+            manifests: &[],
+            originate: "",
+            always: &[],
+            ipv4: Carried::FLAT,
+            ipv6: Carried::FLAT,
+        }
+    }
+
+    /// Both families, IPv4 first.
+    pub(crate) const fn families(&self) -> [&Carried; 2] {
+        [&self.ipv4, &self.ipv6]
+    }
+
+    /// Everything of ours that VPP must hold while these destinations are announced.
+    pub(crate) fn expected(&self, announced: &[Destination]) -> BTreeSet<String> {
+        let mut lines: BTreeSet<String> = self.always.iter().map(|line| (*line).to_owned()).collect();
+        for own in OWN {
+            lines.insert(format!("route {own} in table 0: drop"));
+        }
+        for destination in announced {
+            let carried = if destination.prefix.contains(':') { &self.ipv6 } else { &self.ipv4 };
+            let all = carried.per_family.iter().chain(carried.per_hop).chain(carried.per_destination);
+            lines.extend(all.map(|line| fill(line, destination)));
+        }
+        lines
+    }
+
+    /// The pools of both families.
+    pub(crate) fn pools(&self) -> String {
+        let pool = |name: &str, cidr: &str, carried: &Carried| {
+            format!(
+                "apiVersion: projectcalico.org/v3\nkind: IPPool\nmetadata: {{ name: {name} }}\n\
+                 spec: {{ cidr: \"{cidr}\", {} }}\n",
+                carried.pool
+            )
+        };
+        [pool("pods-v4", "10.244.0.0/16", &self.ipv4), pool("pods-v6", "fd00:10:244::/48", &self.ipv6)]
+            .join("---\n")
+    }
+}
+
+fn fill(line: &str, destination: &Destination) -> String {
+    let remote: IpAddr = destination.hop.parse().expect("an address");
+    let (local, bits, family) =
+        if remote.is_ipv4() { ("192.0.2.1", "32", "ipv4") } else { ("2001:db8:1::1", "128", "ipv6") };
+    line.replace("{local}", local)
+        .replace("{remote}", destination.hop)
+        .replace("{prefix}", destination.prefix)
+        .replace("{bits}", bits)
+        .replace("{family}", family)
+}

@@ -1,0 +1,5 @@
+//! The rows of the suite, one file each.
+
+pub(crate) mod flat;
+pub(crate) mod ipip;
+pub(crate) mod vxlan;
