@@ -305,6 +305,28 @@ fn interrupted(life: &[Step]) {
     assert!(total > 80, "{total}");
 }
 
+#[test]
+fn what_vpp_refused_is_not_taken_back_by_who_comes_later() {
+    let steps = [
+        Step::RestartAgent,
+        Step::Pool(1, Some(0)),
+        Step::Fates(vec![0, 0, 0]),
+        Step::Work(1),
+        Step::Pool(1, None),
+    ];
+    let mut world = after(&steps);
+    world.fates.clear();
+    world.settle();
+    let done = world.log.len();
+    world.restart_agent();
+    world.connect();
+    world.list();
+    world.converge();
+    world.settle();
+    let again: Vec<_> = world.log[done..].iter().filter(|action| !is_unseen(action)).collect();
+    assert_eq!(again, Vec::<&VppAction>::new());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 20_000, ..ProptestConfig::default() })]
 

@@ -150,7 +150,7 @@ fn what_is_not_answered_is_begun_anew_less_and_less_often_and_not_at_all_once_no
     }
     assert_eq!(beginnings, [10, 30, 70, 150, 310, 610, 910]);
     assert_eq!(world.vpp.exchanges.len(), 1, "VPP has but one of them to go on with");
-    assert!(blocked(&world)[0].contains("192.0.2.2 takes no part; begun 8 times"), "{:?}", blocked(&world));
+    assert!(blocked(&world)[0].contains("192.0.2.2 takes no part, beginnings: 8"), "{:?}", blocked(&world));
     world.route(POD, None);
     world.run();
     let before = ike_log(&world).len();
@@ -159,6 +159,23 @@ fn what_is_not_answered_is_begun_anew_less_and_less_often_and_not_at_all_once_no
     }
     assert_eq!(ike_log(&world)[before..], ["delete"]);
     assert_eq!((tunnel(&world, GREATER), world.vpp.profiles.len()), (None, 0));
+}
+
+#[test]
+fn an_audit_begins_nothing_sooner() {
+    let mut world = world("192.0.2.77", with("key"));
+    world.cluster.rib.insert(POD.parse().unwrap(), via(GREATER).unwrap());
+    start(&mut world);
+    world.pass(Duration::from_secs(10));
+    assert_eq!(ike_log(&world), ["put", "begin", "begin anew"]);
+    world.pass(Duration::from_secs(5));
+    world.engine.audit(world.now).unwrap();
+    world.run();
+    assert_eq!(world.engine.audited().map(|audit| audit.found), Some(0));
+    world.pass(Duration::from_secs(14));
+    assert_eq!(ike_log(&world).len(), 3, "{:?}", ike_log(&world));
+    world.pass(Duration::from_secs(1));
+    assert_eq!(ike_log(&world)[3..], ["begin anew"]);
 }
 
 #[test]

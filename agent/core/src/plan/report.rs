@@ -176,7 +176,7 @@ impl VppPlan {
                 Some(format!("the association with {} has ended", ends.remote))
             }
             State::Backoff => Some(format!(
-                "{} takes no part; begun {} times. Is it up, and is its ipsec.psk the same?",
+                "{} takes no part, beginnings: {}. Is it up, and is its ipsec.psk the same?",
                 ends.remote, entry.attempts
             )),
             State::Waiting if waits => Some(format!("waits for {} to begin", ends.remote)),

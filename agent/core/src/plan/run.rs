@@ -4,6 +4,8 @@
 //! looked at. From then on only touched entries are, and now and then everything by an audit, which is a dump again. An entry has at most one operation in flight; what happens to it
 //! meanwhile is looked at when that ends. What is needed and absent is waited for by key, never polled.
 
+mod associations;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
@@ -13,13 +15,13 @@ use ipnet::IpNet;
 
 use super::actual::{self, Srv6Pools};
 use super::audit::{Audit, Audits, Before};
-use super::backoff::{patience, pause};
+use super::backoff::pause;
 use super::diff::{Step, object_step, route_step};
 use super::operation::{NatAction, OpId, TUNNEL_TAG, VppAction, VppFailure, VppOp};
 use super::order::Rank;
 use super::sessions::Sessions;
 use super::steps;
-use crate::desired::{Actual, IkeHeld, IpipKey, ObjectKey, SetId, Spec, State, Store, Tunnel, VppKey};
+use crate::desired::{Actual, IkeHeld, ObjectKey, SetId, Spec, State, Store, Tunnel, VppKey};
 use crate::effects::VppEdit;
 use crate::event::{Dump, Generation, Interface, SwIfIndex, VppReply};
 use crate::model::RouteKey;
@@ -215,87 +217,6 @@ impl VppPlan {
         })
     }
 
-    /// Tunnels that IKEv2 protects go up and down with their associations, by VPP's doing.
-    fn look_at_sessions(&mut self, now: Instant) {
-        let up: BTreeSet<SwIfIndex> =
-            self.interfaces.iter().filter(|found| found.admin_up).map(|found| found.index).collect();
-        let states = self.store.objects.iter().filter_map(|(key, entry)| {
-            let ObjectKey::IkeSession(ends) = key else { return None };
-            let there = entry.actual != Actual::Absent;
-            let index = self.store.interface(&ObjectKey::Tunnel(Tunnel::Ipip(*ends)));
-            let up = index.is_some_and(|index| up.contains(&index))
-                && self.store.present(&ObjectKey::IkeProfile(*ends));
-            (up != there).then_some((*key, up))
-        });
-        for (key, up) in states.collect::<Vec<_>>() {
-            if up {
-                self.session_up(key);
-            } else {
-                // Whoever began it does so again by itself, mostly.
-                self.await_session(now, key);
-            }
-        }
-    }
-
-    /// The other end has taken part.
-    fn session_up(&mut self, key: ObjectKey) {
-        if let Some(entry) = self.store.objects.get_mut(&key) {
-            entry.actual = Actual::Present;
-            entry.attempts = 0;
-            if entry.state == State::Backoff {
-                entry.state = State::Idle;
-            }
-        }
-        self.failures.remove(&VppKey::Object(key));
-        self.troubles += 1;
-        self.wake(key);
-    }
-
-    /// VPP has begun, which says nothing of the other end.
-    fn begun(&mut self, now: Instant, key: ObjectKey) {
-        let Some(entry) = self.store.objects.get_mut(&key) else { return };
-        entry.state = State::Idle;
-        if let ObjectKey::IkeSession(ends) = key {
-            self.store.fresh.remove(&ends);
-        }
-        if entry.actual == Actual::Absent {
-            entry.attempts = entry.attempts.saturating_add(1);
-            self.await_session(now, key);
-        }
-    }
-
-    /// What was begun, or is down, is given some time.
-    fn await_session(&mut self, now: Instant, key: ObjectKey) {
-        let Some(entry) = self.store.objects.get_mut(&key) else { return };
-        entry.actual = Actual::Absent;
-        if entry.state == State::InFlight {
-            return;
-        }
-        entry.state = State::Backoff;
-        self.retries.insert((now + patience(entry.attempts), VppKey::Object(key)));
-        self.troubles += 1;
-    }
-
-    /// A profile came, changed or went, for which the tunnel has been taken down.
-    fn profile_changed(&mut self, ends: IpipKey) {
-        self.session_over(ends);
-        let up = ObjectKey::AdminUp(Tunnel::Ipip(ends));
-        if let Some(entry) = self.store.objects.get_mut(&up) {
-            entry.actual = Actual::Absent;
-            self.touch(VppKey::Object(up));
-        }
-    }
-
-    /// Whatever association there was is no more.
-    fn session_over(&mut self, ends: IpipKey) {
-        self.store.fresh.remove(&ends);
-        let session = ObjectKey::IkeSession(ends);
-        if let Some(entry) = self.store.objects.get_mut(&session) {
-            entry.actual = Actual::Absent;
-            self.touch(VppKey::Object(session));
-        }
-    }
-
     fn find_uplink(&mut self) {
         if !actual::find_uplink(&mut self.store, &self.interfaces) {
             return;
@@ -349,6 +270,8 @@ impl VppPlan {
         self.was_ours.get_or_insert(tagged || dump.fib_source.is_some());
         let newer = self.newer.take();
         let before = Before::of(&self.store);
+        // An audit is no reason to begin sooner what waits for another node.
+        let patient = if self.audits.under_way() { self.patient_sessions() } else { Vec::new() };
         self.clear_work();
         actual::forget(&mut self.store);
         actual::merge(&mut self.store, dump);
@@ -362,7 +285,14 @@ impl VppPlan {
         self.store.touched.clear();
         self.link = Link::Running;
         self.replaying = true;
-        for key in self.all_keys(|_| true) {
+        for (at, key, attempts) in patient {
+            let entry = self.store.objects.get_mut(&key);
+            if let Some(entry) = entry.filter(|entry| entry.wanted() && entry.actual == Actual::Absent) {
+                (entry.state, entry.attempts) = (State::Backoff, attempts);
+                self.retries.insert((at, VppKey::Object(key)));
+            }
+        }
+        for key in self.all_keys(|state| state != State::Backoff) {
             self.touch(key);
         }
     }
@@ -409,6 +339,14 @@ impl VppPlan {
             Ok(VppReply::Done | VppReply::Dump(_)) if entry.actual == Actual::Absent => Actual::Present,
             Ok(VppReply::Done | VppReply::Dump(_)) => entry.actual,
             Err(failure) => {
+                // VPP said no: it holds no more than before.
+                if let ObjectKey::SnatExclusion(prefix) = object
+                    && !leaving
+                    && failure != VppFailure::Unanswered
+                    && self.store.objects.get(&object).is_some_and(|entry| entry.actual == Actual::Absent)
+                {
+                    self.store.noted.strike(&prefix);
+                }
                 self.store.settle_sent(&object, false);
                 self.failed(now, key, failure, leaving);
                 return;
