@@ -61,7 +61,7 @@ impl RealVpp {
         let lab = dir.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
         let config = format!(
             "unix {{ nodaemon nosyslog nobanner cli-no-banner cli-listen {dir}/cli.sock runtime-dir {dir} \
-             log {dir}/vpp-cli.log exec {dir}/start.vpp }}\n\
+             log {dir}/vpp-cli.log }}\n\
              api-segment {{ prefix {lab}-{} }}\n\
              socksvr {{ socket-name {dir}/vpp.sock }}\n\
              statseg {{ socket-name {dir}/stats.sock size 64M }}\n\
@@ -98,6 +98,10 @@ impl RealVpp {
             }
             self.try_cli("show version")
         });
+        // VPP carries out a script of its own configuration some seconds after it answers.
+        let commands = self.host.dir().join("start.vpp");
+        let said = self.cli(&format!("exec {}", commands.display()));
+        assert!(!said.contains("error"), "{said}");
         self.process = Some(process);
     }
 

@@ -1,12 +1,16 @@
 //! Two nodes, each with a real VPP and an agent. The VPPs are joined by memif, a cable of shared memory; the agents' session
 //! goes over a link of the kernel's, and what it tells is all that they know of one another's pods.
 //!
-//! A pod is a packet generator's interface: what goes into it is injected, what comes out of it is seen in VPP's trace.
+//! A pod is a packet generator's interface, known to source NAT as a pod's, as who attaches pods makes it: what goes into it is
+//! injected, what comes out of it is seen in VPP's trace.
 
 use test_support::lab::{Host, Lab};
 use test_support::peregrine::{Node, manifest};
 use test_support::vpp::RealVpp;
 use test_support::wait;
+use vpp_client::wire::api::cnat::{CnatSnatPolicyAddDelIf, CnatSnatPolicyTable};
+use vpp_client::wire::api::interface::SwInterfaces;
+use vpp_client::{Client, ClientSettings};
 
 use crate::row::Row;
 
@@ -46,6 +50,7 @@ impl Pair {
         let mut pair = Self { sides };
         for side in &mut pair.sides {
             side.node.start();
+            side.attach_pods();
         }
         pair
     }
@@ -60,6 +65,8 @@ impl Pair {
         let packet = format!("UDP: {source} -> {destination}");
         receiver.vpp.cli("clear trace");
         receiver.vpp.cli("trace add memif-input 1000");
+        sender.vpp.cli("clear trace");
+        sender.vpp.cli("trace add pg-input 1");
         wait::until(&format!("a packet {source} -> {destination} leaves {}", name(receiver.number)), || {
             sender.vpp.try_cli(&format!("packet-generator enable to-pod-{family}"))?;
             let trace = receiver.vpp.try_cli("show trace max 1000")?;
@@ -85,11 +92,41 @@ impl Pair {
 }
 
 impl Side {
+    /// Tells source NAT which interfaces are pods', as who attaches pods does it, once the agent has set it up.
+    fn attach_pods(&self) {
+        wait::until("source NAT is set up", || {
+            let said = self.vpp.try_cli("show cnat snat")?;
+            if said.contains("10.244.0.0/16") && said.contains("fd00:10:244::/48") {
+                Ok(())
+            } else {
+                Err(said)
+            }
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime for the client").block_on(async {
+            let socket = self.node.dir().join("vpp.sock");
+            let (client, _notices) = Client::connect(socket, ClientSettings::default());
+            client.ready().await.expect("VPP is there");
+            for interface in client.dump_all(&SwInterfaces::all()).await.expect("VPP is there") {
+                if ["pg0", "pg1"].contains(&&*interface.interface_name.to_str()) {
+                    let table = CnatSnatPolicyTable::POD;
+                    let attach = CnatSnatPolicyAddDelIf::new(interface.sw_if_index, 1, table);
+                    client.call(&attach).await.expect("VPP takes it");
+                }
+            }
+            client.close().await;
+        });
+        let said = self.vpp.cli("show cnat snat");
+        let (_, pods) = said.split_once("k8s pod interfaces:").expect("a list of pods' interfaces");
+        assert!(["pg0", "pg1"].iter().all(|pod| pods.contains(pod)), "{said}");
+    }
+
     /// What may explain that nothing arrives.
     fn told(&self) -> String {
         let said = |what| self.vpp.try_cli(what).unwrap_or_else(|error| error);
         let vpp = self.node.try_ask(&["vpp"]).map_or_else(|error| error, |vpp| vpp.to_string());
-        format!("{vpp}\n{}\n{}", said("show interface"), said("show errors"))
+        let said = ["show trace", "show interface", "show errors"].map(said).join("\n");
+        format!("{vpp}\n{said}")
     }
 }
 
