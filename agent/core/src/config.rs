@@ -129,6 +129,8 @@ pub struct VppConfig {
     pub audit: Option<Duration>,
     /// Most operations in flight.
     pub window: usize,
+    /// Take over what another agent left: its tunnels, and its routes once ours are there and every source has spoken.
+    pub adopt: bool,
 }
 
 impl Default for VppConfig {
@@ -138,6 +140,7 @@ impl Default for VppConfig {
             loss_grace: Duration::from_secs(5),
             audit: Some(Duration::from_secs(300)),
             window: 128,
+            adopt: false,
         }
     }
 }

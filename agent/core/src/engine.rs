@@ -174,10 +174,7 @@ impl Engine {
             host: HostHandler::new(&config),
             snat: SnatHandler::new(&config),
             srv6: Srv6Handler::new(&config),
-            vpp: config
-                .vpp
-                .as_ref()
-                .map(|vpp| VppPlan::new(vpp.window, vpp.audit, &config.remembered, srv6_pools(&config))),
+            vpp: config.vpp.as_ref().map(|vpp| VppPlan::new(vpp, &config.remembered, srv6_pools(&config))),
             speaker: SpeakerPlan::default(),
             sources: Sources::default(),
             converged: FamilySet::EMPTY,

@@ -7,8 +7,10 @@ mod world;
 use std::time::Duration;
 
 use agent_core::desired::{IpipKey, ObjectKey, Tunnel, VppKey};
-use agent_core::event::{Interface, SwIfIndex, VppEvent};
-use agent_core::model::{Affinity, Encapsulation, FelixConfig, FelixConfigName, Node, NodeName, Pool};
+use agent_core::event::{FibPath, FibPathKind, Interface, SwIfIndex, VppEvent, VppReply};
+use agent_core::model::{
+    Affinity, Encapsulation, FelixConfig, FelixConfigName, Node, NodeName, Pool, RouteKey, TableId,
+};
 use agent_core::plan::{Retval, VppAction, VppFailure};
 use agent_core::{Change, Event};
 use world::{Best, ME, World};
@@ -305,10 +307,7 @@ fn a_failure_blocks_only_what_needs_it() {
     let blocked = |key: VppKey| report.blocked.iter().find(|b| b.object == key).map(|b| b.reason.as_str());
     let key = ObjectKey::Tunnel(tunnel("192.0.2.2"));
     assert_eq!(blocked(VppKey::Object(key)), Some("VPP answered -9999"));
-    let route = agent_core::model::RouteKey {
-        table: agent_core::model::TableId::MAIN,
-        prefix: "10.1.0.0/26".parse().unwrap(),
-    };
+    let route = RouteKey { table: TableId::MAIN, prefix: "10.1.0.0/26".parse().unwrap() };
     assert_eq!(
         blocked(VppKey::Route(route)),
         Some("waits for ipip tunnel 192.0.2.1 to 192.0.2.2: VPP answered -9999")
@@ -679,4 +678,68 @@ fn a_change_of_felixs_settings_moves_what_depends_on_it() {
         .iter()
         .any(|action| matches!(action, VppAction::PutRoute { prefix, .. } if *prefix == ipip));
     assert!(!touched, "{:?}", world.log);
+}
+
+/// What Calico/VPP's agent leaves: tunnels without a tag, and routes among all others under VPP's own source.
+#[test]
+fn what_another_agent_left_is_taken_over_ours_in_first_and_theirs_out_after() {
+    let mut world = World::new();
+    world.config.vpp.as_mut().unwrap().adopt = true;
+    world.restart_agent();
+    let ends = |remote: &str| VppAction::AddIpip {
+        local: "192.0.2.1".parse().unwrap(),
+        remote: remote.parse().unwrap(),
+    };
+    let mut tunnel = |remote: &str| {
+        let Ok(VppReply::SwIfIndex(index)) = world.vpp.execute(&ends(remote)) else { panic!() };
+        world.vpp.interfaces.get_mut(&index.0).unwrap().admin_up = true;
+        FibPathKind::Attached(index)
+    };
+    let (used, unused) = (tunnel("192.0.2.2"), tunnel("192.0.2.9"));
+    let uplink = FibPathKind::Via("192.0.2.254".parse().unwrap(), SwIfIndex(1));
+    let flat = |gateway: &str| FibPathKind::Recursive(gateway.parse().unwrap(), TableId::MAIN);
+    for (prefix, table, kind) in [
+        ("10.1.0.0/26", 0, used),
+        ("192.0.2.2/32", 2, used),
+        // No longer in BGP.
+        ("10.1.9.0/26", 0, unused),
+        ("192.0.2.9/32", 2, unused),
+        ("172.16.0.0/16", 0, flat("192.0.2.3")),
+        // Of VPP's manager, or of anybody.
+        ("0.0.0.0/0", 0, flat("192.0.2.254")),
+        ("203.0.113.0/24", 0, uplink),
+        ("172.31.0.0/16", 0, flat("192.0.2.77")),
+    ] {
+        let key = RouteKey { table: TableId(table), prefix: prefix.parse().unwrap() };
+        world.vpp.others.insert(key, vec![FibPath { kind, weight: 1 }]);
+    }
+    world.cluster.nodes.insert(NodeName::from(ME), me());
+    let pool = Pool { ipip: Encapsulation::Always, ..Pool::new("10.1.0.0/16".parse().unwrap()) };
+    world.cluster.pools.insert("always".into(), pool);
+    for (prefix, hop) in
+        [("10.1.0.0/26", "192.0.2.2"), ("172.16.0.0/16", "192.0.2.3"), ("0.0.0.0/0", "192.0.2.3")]
+    {
+        world.cluster.rib.insert(prefix.parse().unwrap(), via(&[hop]).unwrap());
+    }
+    world.neighbours();
+    world.log.clear();
+    world.connect();
+    world.list();
+    world.run();
+    assert_eq!(world.vpp.others.len(), 8, "nothing goes before every source has spoken");
+    assert_eq!(routes(&world).len(), 4, "{:?}", routes(&world));
+    world.converge();
+    world.settle();
+    let left: Vec<String> = world.vpp.others.keys().map(|key| key.prefix.to_string()).collect();
+    assert_eq!(left, ["0.0.0.0/0", "172.31.0.0/16", "203.0.113.0/24"]);
+    let tunnels = world.vpp.canonical().tunnels;
+    assert_eq!(tunnels.len(), 2, "ours, which was theirs, and a stranger's: {tunnels:?}");
+    assert!(tunnels["ipip tunnel 192.0.2.1 to 192.0.2.2"].starts_with("peregrine ipip 192.0.2.2 up=true"));
+    assert!(!world.log.iter().any(|action| matches!(action, VppAction::AddIpip { .. })), "{:?}", world.log);
+    let place = |what: &dyn Fn(&VppAction) -> bool| world.log.iter().position(what).unwrap();
+    let route = "10.1.0.0/26".parse::<ipnet::IpNet>().unwrap();
+    let put = place(&|action| matches!(action, VppAction::PutRoute { prefix, .. } if *prefix == route));
+    let taken = place(&|action| matches!(action, VppAction::DelOther { prefix, .. } if *prefix == route));
+    assert!(put < taken, "{:?}", world.log);
+    assert!(world.engine.status().ready(), "{:?}", world.engine.status());
 }

@@ -4,8 +4,10 @@
 
 pub(crate) mod agent;
 mod lock;
+mod release;
 pub(crate) mod signals;
 pub(crate) mod speaker;
+mod writers;
 
 use std::collections::BTreeMap;
 use std::future::Future;

@@ -21,6 +21,8 @@ pub enum ObjectKey {
     FibSource,
     /// A table of one family. Made where it is missing, never deleted: it belongs to VPP's manager.
     Table(TableId, Family),
+    /// A route that another agent put there under VPP's own source. Never wanted; taken away once ours is in its place.
+    OtherRoute(RouteKey),
     /// The place in VPP's graph where packets of one family go when they come out of a VXLAN tunnel. Never deleted.
     DecapNext(Family),
     /// A tunnel, or another interface of ours.
@@ -77,6 +79,7 @@ impl ObjectKey {
             Self::Uplink => "uplink",
             Self::FibSource => "fib-source",
             Self::Table(..) => "table",
+            Self::OtherRoute(_) => "other-route",
             Self::DecapNext(_) => "decap-next",
             Self::Tunnel(tunnel) => tunnel.kind(),
             Self::Tag(_) => "tag",
@@ -116,6 +119,7 @@ impl ObjectKey {
             Self::Uplink
             | Self::FibSource
             | Self::Table(..)
+            | Self::OtherRoute(_)
             | Self::DecapNext(_)
             | Self::Tunnel(_)
             | Self::EncapSource
@@ -153,6 +157,7 @@ impl fmt::Display for ObjectKey {
             Self::Uplink => f.write_str("uplink"),
             Self::FibSource => f.write_str("fib source"),
             Self::Table(id, family) => write!(f, "table {id} {family}"),
+            Self::OtherRoute(key) => write!(f, "another agent's route {key}"),
             Self::DecapNext(family) => write!(f, "decapsulation of vxlan {family}"),
             Self::Tunnel(tunnel) => tunnel.fmt(f),
             Self::Tag(tunnel) => write!(f, "tag of {tunnel}"),

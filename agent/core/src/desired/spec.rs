@@ -35,6 +35,8 @@ pub enum Spec {
     },
     /// Of [`ObjectKey::SrSteering`]: the binding SID of the policy.
     SrSteering(Ipv6Addr),
+    /// Of [`ObjectKey::OtherRoute`]: the tunnel that it leads into.
+    Leads(Tunnel),
     /// Of a WireGuard interface: its keys. They are part of what the interface is, so they are only ever told.
     WireguardKeys(KeyPair),
     /// Of [`ObjectKey::WireguardPeer`].
@@ -85,6 +87,7 @@ impl Spec {
     /// Another object that VPP uses as long as it has this value: it must not go before.
     pub(crate) fn refers(&self) -> Option<ObjectKey> {
         match self {
+            Self::Leads(tunnel) => Some(ObjectKey::Tunnel(*tunnel)),
             Self::WireguardPeer(peer) => Some(ObjectKey::Tunnel(Tunnel::Wireguard(peer.interface))),
             Self::IkeHeld(held) => Some(ObjectKey::Tunnel(Tunnel::Ipip(held.ends))),
             Self::SrSteering(bsid) => Some(ObjectKey::SrPolicy(*bsid)),

@@ -151,6 +151,8 @@ pub(crate) struct Store {
     pub(crate) noted: Noted,
     /// By what our part of SRv6 is known; nothing is ours without.
     pub(crate) srv6: Option<Srv6Pools>,
+    /// What another agent left is taken over: its tunnels, and its routes once ours are there.
+    pub(crate) adopts: bool,
     claims: Claims,
     /// How many sets of paths and values that VPP holds, or may hold, use an object.
     users: BTreeMap<ObjectKey, u32>,

@@ -40,6 +40,8 @@ pub struct Dump {
     pub snat: Option<SnatAddresses>,
     /// All routes of our FIB source, of all tables; empty where we have no source.
     pub routes: Vec<(RouteKey, Vec<FibPath>)>,
+    /// Routes under VPP's own source, which any client's may be; empty unless another agent is to be taken over from.
+    pub others: Vec<(RouteKey, Vec<FibPath>)>,
 }
 
 /// An interface of VPP.

@@ -2,7 +2,8 @@
 //!
 //! Ours are: every route of our FIB source; tunnels that carry our tag; and tunnels from one of our addresses without
 //! any tag that are still down, because that is what a start interrupted between two requests leaves behind.
-//! Everything else is left alone, unless it is exactly what is wanted: then it is adopted.
+//! Everything else is left alone, unless it is exactly what is wanted: then it is adopted. Where another agent is to be
+//! taken over from, tunnels from one of our addresses without a tag are ours though they are up, and so are its routes.
 //!
 //! Routes are put into a tunnel only when it has its tag. So a route of ours into an interface that is gone, or into a
 //! tunnel without a tag, was put there when the index meant another interface: it is dead.
@@ -19,7 +20,7 @@ use std::sync::Arc;
 use super::operation::TUNNEL_TAG;
 use crate::desired::{Actual, ObjectEntry, ObjectKey, Path, SetId, Spec, State, Store, Target, Tunnel};
 use crate::event::{Dump, DumpedTunnel, FibPath, FibPathKind, Interface, SwIfIndex};
-use crate::model::TableId;
+use crate::model::{RouteKey, TableId};
 
 pub(crate) use srv6::Srv6Pools;
 
@@ -74,6 +75,38 @@ pub(super) fn merge(store: &mut Store, dump: &Dump) {
         entry.adopted = entry.desired == SetId::NONE;
         store.hold(id);
     }
+    if store.adopts {
+        for (key, paths) in &dump.others {
+            merge_other(store, &tunnels, *key, paths);
+        }
+    }
+}
+
+/// A route of another agent leads into a tunnel that is ours by now, to a gateway looked up in the main table, or nowhere. The manager
+/// of VPP writes no such routes, except a default one, maybe.
+fn merge_other(store: &mut Store, tunnels: &BTreeMap<SwIfIndex, Tunnel>, key: RouteKey, paths: &[FibPath]) {
+    let into = paths.iter().find_map(|path| match path.kind {
+        FibPathKind::Attached(index) | FibPathKind::Via(_, index) => tunnels.get(&index).copied(),
+        FibPathKind::Recursive(..) | FibPathKind::Drop | FibPathKind::Other => None,
+    });
+    let spec = match into {
+        Some(tunnel) if store.present(&ObjectKey::Tunnel(tunnel)) => Some(Spec::Leads(tunnel)),
+        Some(_) => return,
+        None => None,
+    };
+    let flat = || {
+        let recursive = |path: &FibPath| {
+            matches!(path.kind, FibPathKind::Recursive(_, TableId::MAIN) | FibPathKind::Drop)
+        };
+        key.prefix.prefix_len() > 0 && !paths.is_empty() && paths.iter().all(recursive)
+    };
+    if spec.is_some() || flat() {
+        let key = ObjectKey::OtherRoute(key);
+        let entry = store.objects.entry(key).or_default();
+        entry.actual = Actual::Present;
+        entry.adopted = true;
+        store.set_held(&key, spec);
+    }
 }
 
 /// Looks for the uplink among VPP's interfaces. True where it is another one than before.
@@ -102,7 +135,7 @@ fn merge_tunnels(
         tunnels.insert(tunnel.index, tunnel.tunnel);
         let Some(interface) = interfaces.get(&tunnel.index) else { continue };
         let wanted = store.objects.get(&key).is_some_and(ObjectEntry::wanted);
-        if !wanted && !is_ours(dump, tunnel, interface) {
+        if !wanted && !is_ours(dump, tunnel, interface, store.adopts) {
             continue;
         }
         let entry = store.objects.entry(key).or_default();
@@ -141,10 +174,11 @@ fn merge_tunnels(
     tunnels
 }
 
-fn is_ours(dump: &Dump, tunnel: &DumpedTunnel, interface: &Interface) -> bool {
+fn is_ours(dump: &Dump, tunnel: &DumpedTunnel, interface: &Interface, adopts: bool) -> bool {
     let ours =
         |address: IpAddr| dump.interfaces.iter().any(|i| i.addresses.iter().any(|net| net.addr() == address));
-    let unfinished = || interface.tag.is_empty() && !interface.admin_up && ours(tunnel.tunnel.local());
+    let unfinished =
+        || interface.tag.is_empty() && (adopts || !interface.admin_up) && ours(tunnel.tunnel.local());
     interface.tag.starts_with(TUNNEL_TAG) || unfinished()
 }
 

@@ -139,7 +139,7 @@ fn unwanted_step(store: &Store, key: ObjectKey, entry: &ObjectEntry, now: Instan
             steps::delete(store, &key, entry).map_or(Step::Forget, gone)
         }
         End::Deleted if entry.adopted && !may_delete => Step::Hold,
-        End::Deleted if store.in_use(&key) => Step::WaitForUsers,
+        End::Deleted if store.in_use(&key) || steps::stays(store, &key, entry) => Step::WaitForUsers,
         End::Deleted => match entry.lingers {
             // What an earlier run left nobody has wanted for longer than that.
             None if !entry.adopted && !rules.linger.is_zero() => Step::Linger(now + rules.linger),

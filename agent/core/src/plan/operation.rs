@@ -165,6 +165,13 @@ pub enum VppAction {
         /// Its paths; at least one. Shared between routes.
         paths: Arc<[FibPath]>,
     },
+    /// Remove another agent's route, which stands under VPP's own source; [`VppFailure::Absent`] counts as success.
+    DelOther {
+        /// Its table.
+        table: TableId,
+        /// Its destination.
+        prefix: IpNet,
+    },
     /// Remove a route of ours; [`VppFailure::Absent`] counts as success.
     DelRoute {
         /// Who it belongs to.

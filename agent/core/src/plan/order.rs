@@ -30,7 +30,7 @@ pub(super) enum Rank {
     Nat,
     /// The policy of source NAT, which is to find all exclusions.
     NatPolicy,
-    /// Local SIDs and SR policies going: after what led into them.
+    /// Local SIDs and SR policies going: after what led into them. So do routes of another agent, after ours came.
     PolicyRemoval,
     /// Peers and the like going.
     SettingRemoval,
@@ -122,6 +122,7 @@ impl Rules {
         match key {
             ObjectKey::Uplink | ObjectKey::FibSource | ObjectKey::Table(..) => Self::BASE,
             ObjectKey::DecapNext(_) => Self { shown: false, ..Self::BASE },
+            ObjectKey::OtherRoute(_) => Self { goes: Rank::PolicyRemoval, end: End::Deleted, ..Self::BASE },
             ObjectKey::Tunnel(_) => Self::INTERFACE,
             ObjectKey::Tag(_) | ObjectKey::Vrf(..) | ObjectKey::Unnumbered(_) | ObjectKey::AdminUp(_) => {
                 Self::SETTING
@@ -199,6 +200,7 @@ pub(super) fn needs_of_object(key: &ObjectKey, spec: Option<&Spec>, mut each: im
         ObjectKey::Uplink
         | ObjectKey::FibSource
         | ObjectKey::Table(..)
+        | ObjectKey::OtherRoute(_)
         | ObjectKey::DecapNext(_)
         | ObjectKey::Tunnel(Tunnel::Ipip(_) | Tunnel::Wireguard(_))
         | ObjectKey::AsyncCrypto

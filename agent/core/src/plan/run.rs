@@ -8,7 +8,6 @@ mod associations;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
-use std::time::Duration;
 
 use bgp_core::time::Instant;
 use ipnet::IpNet;
@@ -21,6 +20,7 @@ use super::operation::{NatAction, OpId, TUNNEL_TAG, VppAction, VppFailure, VppOp
 use super::order::Rank;
 use super::sessions::Sessions;
 use super::steps;
+use crate::config::VppConfig;
 use crate::desired::{Actual, IkeHeld, ObjectKey, SetId, Spec, State, Store, Tunnel, VppKey};
 use crate::effects::VppEdit;
 use crate::event::{Dump, Generation, Interface, SwIfIndex, VppReply};
@@ -77,15 +77,12 @@ pub(super) enum Link {
 }
 
 impl VppPlan {
-    pub(crate) fn new(
-        window: usize,
-        audit: Option<Duration>,
-        remembered: &[IpNet],
-        srv6: Option<Srv6Pools>,
-    ) -> Self {
+    pub(crate) fn new(config: &VppConfig, remembered: &[IpNet], srv6: Option<Srv6Pools>) -> Self {
+        let &VppConfig { window, audit, adopt, .. } = config;
         let mut store = Store::default();
         store.noted.recall(remembered.iter().copied());
         store.srv6 = srv6;
+        store.adopts = adopt;
         Self {
             store,
             link: Link::Down,
@@ -310,6 +307,11 @@ impl VppPlan {
                 entry.actual = target;
                 entry.attempts = 0;
                 let settled = entry.desired == target;
+                // Another agent's may have waited for it.
+                let other = VppKey::Object(ObjectKey::OtherRoute(route));
+                if self.store.adopts && settled {
+                    self.touch(other);
+                }
                 if !settled {
                     self.touch(VppKey::Route(route));
                 } else if target == SetId::NONE {

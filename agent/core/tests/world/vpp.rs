@@ -33,6 +33,8 @@ pub struct Vpp {
     /// have its address, until a peer is added.
     pub bound: BTreeMap<(u32, IpAddr), u32>,
     pub routes: BTreeMap<RouteKey, Vec<FibPath>>,
+    /// Under VPP's own source.
+    pub others: BTreeMap<RouteKey, Vec<FibPath>>,
     pub snat: Option<Snat>,
     pub profiles: BTreeMap<String, IkeRequest>,
     /// Other nodes that take part in IKEv2, with their keys.
@@ -118,6 +120,7 @@ impl Vpp {
             crypto_threads: 0,
             news: false,
             srv6: Srv6::default(),
+            others: BTreeMap::new(),
         }
     }
 
@@ -211,6 +214,11 @@ impl Vpp {
                 }
                 self.routes.insert(RouteKey { table: *table, prefix: *prefix }, paths.to_vec());
             }
+            VppAction::DelOther { table, prefix } => {
+                if self.others.remove(&RouteKey { table: *table, prefix: *prefix }).is_none() {
+                    return Err(VppFailure::Absent);
+                }
+            }
             VppAction::DelRoute { source, table, prefix } => {
                 assert_eq!(Some(*source), self.source);
                 if self.routes.remove(&RouteKey { table: *table, prefix: *prefix }).is_none() {
@@ -302,7 +310,11 @@ impl Vpp {
     }
 
     fn remove(&mut self, index: SwIfIndex) {
-        let user = self.routes.iter().find(|(_, paths)| paths.iter().any(|path| leads_into(path, index)));
+        let user = self
+            .routes
+            .iter()
+            .chain(&self.others)
+            .find(|(_, paths)| paths.iter().any(|path| leads_into(path, index)));
         assert_eq!(user, None, "a tunnel goes while a route leads into it");
         let profile = self.profiles.values().find(|profile| profile.index == index);
         assert_eq!(profile, None, "a tunnel goes while a profile protects it");
@@ -466,6 +478,7 @@ impl Vpp {
                     whole: true,
                 })
                 .collect(),
+            others: self.others.iter().map(|(key, paths)| (*key, paths.clone())).collect(),
         }
     }
 

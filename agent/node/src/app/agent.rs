@@ -25,6 +25,7 @@ use tokio::sync::mpsc;
 
 use super::lock::{self, LockError};
 use super::signals::{Signals, Wish};
+use super::writers;
 use crate::engine::{EngineTask, Files, Notes};
 use crate::env::{self, Mode, RouterIdChoice, Settings};
 use crate::execute::status::NodeStatus;
@@ -37,8 +38,19 @@ use crate::keys;
 use crate::log::{self, LogControl};
 use crate::watch::{Directory, InfoFile, RibWatcher};
 
+/// What is done about what is in VPP from another agent, or for one.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Takeover {
+    /// Nothing: what is not ours is left alone.
+    None,
+    /// What another agent left becomes ours.
+    Adopt,
+    /// What is ours is given back; nothing else happens.
+    Release,
+}
+
 /// Read the settings, run until told to stop.
-pub(crate) fn run(file: Option<PathBuf>) -> ExitCode {
+pub(crate) fn run(file: Option<PathBuf>, takeover: Takeover) -> ExitCode {
     let loaded = env::load(file.as_deref(), std::env::vars_os());
     for fault in &loaded.faults {
         let kind = if fault.is_warning() { "warning" } else { "error" };
@@ -46,10 +58,13 @@ pub(crate) fn run(file: Option<PathBuf>) -> ExitCode {
     }
     let Some(settings) = loaded.settings else { return ExitCode::FAILURE };
     let log = log::start(settings.log);
-    super::block_on(serve_node(file, settings, log))
+    if takeover == Takeover::Release {
+        return super::block_on(async move { super::release::run(&settings).await });
+    }
+    super::block_on(serve_node(file, settings, log, takeover == Takeover::Adopt))
 }
 
-async fn serve_node(file: Option<PathBuf>, mut settings: Settings, log: LogControl) -> ExitCode {
+async fn serve_node(file: Option<PathBuf>, mut settings: Settings, log: LogControl, adopt: bool) -> ExitCode {
     let mut signals = match Signals::new() {
         Ok(signals) => signals,
         Err(error) => {
@@ -76,6 +91,16 @@ async fn serve_node(file: Option<PathBuf>, mut settings: Settings, log: LogContr
             None
         }
     };
+    let _claim = match &settings.vpp {
+        Some(vpp) => match writers::claim(vpp).await {
+            Ok(claim) => claim,
+            Err(writer) => {
+                tracing::error!(%writer, "cannot start");
+                return ExitCode::FAILURE;
+            }
+        },
+        None => None,
+    };
     let socket = match Listener::unix(&settings.api) {
         Ok(socket) => socket,
         Err(error) => {
@@ -92,7 +117,7 @@ async fn serve_node(file: Option<PathBuf>, mut settings: Settings, log: LogContr
             .map(|_| keys::load_or_make(&settings.state))
             .unwrap_or_default(),
         remembered: notes.read(),
-        ..engine_config(&settings)
+        ..engine_config(&settings, adopt)
     };
     let (objects_in, objects) = mpsc::channel(16);
     let mut folder = Directory::new(settings.manifests.clone());
@@ -131,7 +156,7 @@ async fn serve_node(file: Option<PathBuf>, mut settings: Settings, log: LogContr
     tracing::info!(node = settings.node, manifests = %settings.manifests.display(), version, commit, "started");
 
     // Last, so that every way out from here on takes leave of VPP.
-    let vpp = settings.vpp.as_deref().map(VppExecutor::connect);
+    let vpp = settings.vpp.as_deref().map(|socket| VppExecutor::connect(socket, adopt));
     if let Some(vpp) = &vpp {
         vpp.part_on_panic();
     }
@@ -205,13 +230,14 @@ fn was_running(state: &Path) -> bool {
     was
 }
 
-fn engine_config(settings: &Settings) -> Config {
+fn engine_config(settings: &Settings, adopt: bool) -> Config {
     let hash = hashed_router_id(&settings.node);
     Config {
         vpp: settings.vpp.as_ref().map(|_| VppConfig {
             uplink: settings.uplink.as_deref().map(Into::into),
             loss_grace: settings.loss_grace,
             audit: settings.audit,
+            adopt,
             ..VppConfig::default()
         }),
         mode: match settings.mode {

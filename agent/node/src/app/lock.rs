@@ -1,4 +1,4 @@
-//! One agent at a time for a folder of state: two would undo each other's work in VPP.
+//! One agent at a time for a folder of state, and for a VPP: two would undo each other's work.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -13,11 +13,11 @@ use rustix::io::Errno;
 #[derive(Debug)]
 pub(super) struct Lock(#[allow(dead_code)] File);
 
-/// Why the folder can't be had.
+/// Why a lock can't be had.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LockError {
     /// Another process has it.
-    #[error("another agent runs with this folder")]
+    #[error("another agent holds it")]
     Held,
     /// The system says no.
     #[error(transparent)]
@@ -32,24 +32,28 @@ const AGAIN: Duration = Duration::from_millis(50);
 
 /// Make the folder, and take it; where another process has it, say so by `waits` and wait a little for its end.
 pub(super) async fn take_in_time(folder: &Path, waits: impl FnOnce()) -> Result<Lock, LockError> {
-    match take(folder) {
+    std::fs::create_dir_all(folder)?;
+    take_file_in_time(&folder.join("lock"), waits).await
+}
+
+/// Take a file, which is made where it is missing; its folder is not.
+pub(super) async fn take_file_in_time(file: &Path, waits: impl FnOnce()) -> Result<Lock, LockError> {
+    match take(file) {
         Err(LockError::Held) => waits(),
         taken => return taken,
     }
     let deadline = Instant::now() + PATIENCE;
     loop {
         tokio::time::sleep(AGAIN).await;
-        match take(folder) {
+        match take(file) {
             Err(LockError::Held) if Instant::now() < deadline => {}
             taken => return taken,
         }
     }
 }
 
-/// Make the folder, and take it.
-fn take(folder: &Path) -> Result<Lock, LockError> {
-    std::fs::create_dir_all(folder)?;
-    let file = OpenOptions::new().create(true).truncate(false).write(true).open(folder.join("lock"))?;
+fn take(file: &Path) -> Result<Lock, LockError> {
+    let file = OpenOptions::new().create(true).truncate(false).write(true).open(file)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(Lock(file)),
         Err(Errno::WOULDBLOCK) => Err(LockError::Held),
@@ -61,21 +65,22 @@ fn take(folder: &Path) -> Result<Lock, LockError> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn one_at_a_time() {
+    #[tokio::test(start_paused = true)]
+    async fn one_at_a_time() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("a/b");
-        let held = take(&folder).unwrap();
-        assert!(matches!(take(&folder), Err(LockError::Held)));
+        let held = take_in_time(&folder, || panic!("nobody has it")).await.unwrap();
+        assert!(matches!(take(&folder.join("lock")), Err(LockError::Held)));
         drop(held);
-        take(&folder).unwrap();
-        assert!(matches!(take(Path::new("/dev/null/x")), Err(LockError::System(_))));
+        take_in_time(&folder, || panic!("nobody has it")).await.unwrap();
+        let nowhere = take_in_time(Path::new("/dev/null/x"), || panic!("nobody has it")).await;
+        assert!(matches!(nowhere, Err(LockError::System(_))));
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_end_of_another_is_waited_for_but_not_for_ever() {
         let dir = tempfile::tempdir().unwrap();
-        let held = take(dir.path()).unwrap();
+        let held = take(&dir.path().join("lock")).unwrap();
         let said = std::cell::Cell::new(0);
         let say = || said.set(said.get() + 1);
         assert!(matches!(take_in_time(dir.path(), say).await, Err(LockError::Held)));

@@ -6,6 +6,7 @@
 mod dump;
 mod ike;
 mod nat;
+pub(crate) mod release;
 mod request;
 mod srv6;
 mod tasks;
@@ -51,6 +52,8 @@ pub(crate) struct VppExecutor {
     told_lost: bool,
     /// Answers that need no waiting for: operations that can't be put into a request.
     refused: Vec<Event>,
+    /// What another agent left is read, too.
+    adopt: bool,
 }
 
 /// What belongs to one connection.
@@ -113,12 +116,12 @@ pub(crate) struct Connection {
 
 impl VppExecutor {
     /// Begins to connect, for as long as it takes.
-    pub(crate) fn connect(socket: &Path) -> Self {
+    pub(crate) fn connect(socket: &Path, adopt: bool) -> Self {
         let settings = ClientSettings { required: request::required(), ..ClientSettings::default() };
         let (client, notices) = Client::connect(socket, settings);
         let mut state = client.state();
         state.mark_changed();
-        Self { client, state, notices, up: None, told_lost: false, refused: Vec::new() }
+        Self { client, state, notices, up: None, told_lost: false, refused: Vec::new(), adopt }
     }
 
     /// How many more operations may be handed over now.
@@ -151,9 +154,10 @@ impl VppExecutor {
         // Without a connection the engine has been told, or will be, that all is lost.
         let Some(up) = &mut self.up else { return };
         if action == VppAction::Dump {
-            let client = up.client.clone();
-            let read =
-                async move { dump::everything(&client).await.map(|dump| VppReply::Dump(Box::new(dump))) };
+            let (client, adopt) = (up.client.clone(), self.adopt);
+            let read = async move {
+                dump::everything(&client, adopt).await.map(|dump| VppReply::Dump(Box::new(dump)))
+            };
             up.dump = Some((id, Task(tokio::spawn(read))));
             return;
         }

@@ -182,8 +182,14 @@ impl Lab {
     }
 
     pub(crate) async fn agent(&self) -> Process {
+        self.agent_with(&[]).await
+    }
+
+    pub(crate) async fn agent_with(&self, options: &[&str]) -> Process {
         let config = self.path("agent.yaml");
-        let process = self.start(&["agent", "--config", config.to_str().unwrap()], "agent.sock", "agent.log");
+        let mut words = vec!["agent", "--config", config.to_str().unwrap()];
+        words.extend(options);
+        let process = self.start(&words, "agent.sock", "agent.log");
         until("the agent answers", || self.try_ask("agent.sock", &["peers"])).await;
         process
     }

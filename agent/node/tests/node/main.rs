@@ -11,6 +11,7 @@ mod road;
 mod secrets;
 mod speaker;
 mod srv6;
+mod takeover;
 mod told;
 mod vxlan;
 mod wireguard;

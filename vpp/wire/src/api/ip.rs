@@ -211,6 +211,12 @@ impl<'a> RouteReplace<'a> {
         }
         Ok(Self { table_id, prefix: Prefix::network(prefix)?, source: own(source)?, paths })
     }
+
+    /// The same route under VPP's API source, where every other client's stand: for giving routes back to one.
+    #[must_use]
+    pub const fn given_back(self) -> Self {
+        Self { source: FibSourceId::API, ..self }
+    }
 }
 
 impl Payload for RouteReplace<'_> {
@@ -244,6 +250,14 @@ impl RouteDelete {
     /// [`Refused::HostBits`], [`Refused::Source`] for VPP's API source.
     pub fn new(table_id: TableId, prefix: IpNet, source: FibSourceId) -> Result<Self, Refused> {
         Ok(Self { table_id, prefix: Prefix::network(prefix)?, source: own(source)? })
+    }
+
+    /// A route under VPP's API source, which any client's may be: the caller knows that it is to go.
+    ///
+    /// # Errors
+    /// [`Refused::HostBits`].
+    pub fn of_another(table_id: TableId, prefix: IpNet) -> Result<Self, Refused> {
+        Ok(Self { table_id, prefix: Prefix::network(prefix)?, source: FibSourceId::API })
     }
 }
 

@@ -8,7 +8,7 @@ mod tunnel;
 mod wireguard;
 
 use super::operation::VppAction;
-use crate::desired::{ObjectEntry, ObjectKey, Spec, Store, Tunnel};
+use crate::desired::{ObjectEntry, ObjectKey, SetId, Spec, Store, Tunnel};
 
 pub(super) use tunnel::index_of;
 pub(super) use wireguard::{is_superseded, peers_of};
@@ -27,6 +27,7 @@ pub(super) fn value(store: &Store, key: &ObjectKey, entry: &ObjectEntry) -> Resu
         ObjectKey::Uplink
         | ObjectKey::FibSource
         | ObjectKey::Table(..)
+        | ObjectKey::OtherRoute(_)
         | ObjectKey::DecapNext(_)
         | ObjectKey::Tunnel(_)
         | ObjectKey::Tag(_)
@@ -51,7 +52,7 @@ pub(super) fn value(store: &Store, key: &ObjectKey, entry: &ObjectEntry) -> Resu
 pub(super) fn create(store: &Store, key: &ObjectKey, spec: Option<&Spec>) -> Result<VppAction, ObjectKey> {
     match key {
         // Nothing can be done but wait until it appears.
-        ObjectKey::Uplink => Err(ObjectKey::Uplink),
+        ObjectKey::Uplink | ObjectKey::OtherRoute(_) => Err(*key),
         ObjectKey::FibSource => Ok(VppAction::AddFibSource),
         ObjectKey::Table(table, family) => Ok(VppAction::AddTable { table: *table, family: *family }),
         ObjectKey::DecapNext(family) => Ok(VppAction::AddDecapNext { family: *family }),
@@ -87,6 +88,7 @@ pub(super) fn delete(store: &Store, key: &ObjectKey, entry: &ObjectEntry) -> Opt
         ObjectKey::SnatInterface(index, table) => Some(nat::forget(*index, *table)),
         ObjectKey::IkeProfile(ends) => Some(ike::delete(ends)),
         ObjectKey::Localsid(_) | ObjectKey::SrPolicy(_) | ObjectKey::SrSteering(_) => srv6::delete(key),
+        ObjectKey::OtherRoute(key) => Some(VppAction::DelOther { table: key.table, prefix: key.prefix }),
         ObjectKey::Uplink
         | ObjectKey::FibSource
         | ObjectKey::Table(..)
@@ -103,5 +105,16 @@ pub(super) fn delete(store: &Store, key: &ObjectKey, entry: &ObjectEntry) -> Opt
         | ObjectKey::SnatAddresses
         | ObjectKey::SnatPolicy
         | ObjectKey::EncapSource => None,
+    }
+}
+
+/// Whether an object that nobody wants stays for now, for another reason than being used; it is touched when that ends.
+pub(super) fn stays(store: &Store, key: &ObjectKey, entry: &ObjectEntry) -> bool {
+    let ObjectKey::OtherRoute(route) = key else { return false };
+    // Traffic must not fall between it and ours. One that leads into no tunnel is another agent's only if ours says the
+    // same; else it may be anybody's.
+    match store.route(route) {
+        Some(ours) if ours.desired != SetId::NONE => ours.desired != ours.actual,
+        Some(_) | None => !matches!(entry.held(), Some(Spec::Leads(_))),
     }
 }

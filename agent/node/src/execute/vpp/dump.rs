@@ -20,7 +20,7 @@ use super::request::{SOURCE_NAME, read_path};
 use super::{ike, nat, wireguard};
 
 /// Reads everything.
-pub(super) async fn everything(client: &Client) -> Result<Dump, CallError> {
+pub(super) async fn everything(client: &Client, adopt: bool) -> Result<Dump, CallError> {
     let interfaces = interfaces(client).await?;
     let tables = tables(client).await?;
     let fib_source = fib_source(client).await?;
@@ -34,7 +34,20 @@ pub(super) async fn everything(client: &Client) -> Result<Dump, CallError> {
     let ike = ike::profiles(client).await?;
     let snat = nat::addresses(client).await?;
     let srv6 = super::srv6::dump(client).await?;
-    Ok(Dump { interfaces, tables, fib_source, tunnels, vrfs: Vec::new(), srv6, wireguard, ike, snat, routes })
+    let others = if adopt { others(client).await? } else { Vec::new() };
+    Ok(Dump {
+        interfaces,
+        tables,
+        fib_source,
+        tunnels,
+        vrfs: Vec::new(),
+        srv6,
+        wireguard,
+        ike,
+        snat,
+        routes,
+        others,
+    })
 }
 
 /// Reads the interfaces with their addresses.
@@ -71,7 +84,7 @@ pub(super) async fn interfaces(client: &Client) -> Result<Vec<Interface>, CallEr
     Ok(interfaces)
 }
 
-async fn tables(client: &Client) -> Result<Vec<(TableId, Family)>, CallError> {
+pub(super) async fn tables(client: &Client) -> Result<Vec<(TableId, Family)>, CallError> {
     let all = client.dump_all(&IpTableDump::default()).await?;
     let table = |is_ip6: bool| if is_ip6 { Family::Ipv6Unicast } else { Family::Ipv4Unicast };
     // SRv6 has tables without a number, which are nobody's business.
@@ -84,11 +97,16 @@ async fn tables(client: &Client) -> Result<Vec<(TableId, Family)>, CallError> {
         .collect())
 }
 
+/// Ours.
+pub(super) async fn fib_source(client: &Client) -> Result<Option<FibSourceId>, CallError> {
+    source_named(client, SOURCE_NAME).await
+}
+
 /// The smallest where there are several: VPP makes another one for each request.
-async fn fib_source(client: &Client) -> Result<Option<FibSourceId>, CallError> {
+async fn source_named(client: &Client, name: &str) -> Result<Option<FibSourceId>, CallError> {
     let all = client.dump_all(&FibSourceDump::default()).await?;
-    let ours = all.iter().filter(|details| details.src.name.to_str() == SOURCE_NAME);
-    Ok(ours.map(|details| FibSourceId(details.src.id.value())).min())
+    let named = all.iter().filter(|details| details.src.name.to_str() == name);
+    Ok(named.map(|details| FibSourceId(details.src.id.value())).min())
 }
 
 async fn tunnels(client: &Client) -> Result<Vec<DumpedTunnel>, CallError> {
@@ -149,4 +167,16 @@ async fn routes(
             .await?;
     }
     Ok(routes)
+}
+
+/// What VPP calls the source of every client that names none.
+const API_SOURCE: &str = "API";
+
+/// The routes of VPP's own source in the tables that agents for Calico write.
+async fn others(client: &Client) -> Result<Vec<(RouteKey, Vec<FibPath>)>, CallError> {
+    let Some(source) = source_named(client, API_SOURCE).await? else { return Ok(Vec::new()) };
+    let tables = [TableId::MAIN, TableId::PODS];
+    let tables: Vec<(TableId, Family)> =
+        tables.iter().flat_map(|table| Family::UNICAST.map(|family| (*table, family))).collect();
+    routes(client, source, &tables).await
 }

@@ -260,6 +260,10 @@ pub(super) fn submit(
             let request = RouteReplace::new(table, *prefix, source, &wire).map_err(refused)?;
             pipeline.submit(&request, (id, Wanted::Nothing))
         }
+        VppAction::DelOther { table, prefix } => {
+            let request = RouteDelete::of_another(WireTable::new(table.0), *prefix).map_err(refused)?;
+            pipeline.submit(&request, (id, Wanted::Absence))
+        }
         VppAction::DelRoute { source, table, prefix } => {
             let (table, source) = (WireTable::new(table.0), WireSource::new(source.0));
             let request = RouteDelete::new(table, *prefix, source).map_err(refused)?;
