@@ -58,6 +58,7 @@ fn live_agent(socket: &Path) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read as _, Write as _};
     use std::os::unix::process::CommandExt as _;
     use std::process::{Command, Stdio};
 
@@ -72,8 +73,11 @@ mod tests {
         assert!(matches!(claim(&socket).await, Err(Writer::Ourselves(_))));
         drop(first);
         claim(&socket).await.unwrap();
-        // It waits for input that never comes.
-        let mut agent = Command::new("cat").arg0(AGENT).stdin(Stdio::piped()).spawn().unwrap();
+        // It waits for input. Its name shows once it runs, which is when it has answered.
+        let mut agent =
+            Command::new("cat").arg0(AGENT).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        agent.stdin.as_mut().unwrap().write_all(b"?").unwrap();
+        agent.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         let pid_file = dir.path().join(PID_FILE);
         fs::write(&pid_file, format!("{}\n", agent.id())).unwrap();
         let refused = claim(&socket).await;
