@@ -18,14 +18,7 @@ pub(crate) struct Wishes {
 }
 
 impl Wishes {
-    /// Wants an object that has no value.
-    #[allow(dead_code)]
-    pub(crate) fn want(&mut self, key: ObjectKey) {
-        self.objects.insert(key, None);
-    }
-
     /// Wants an object with this value.
-    #[allow(dead_code)]
     pub(crate) fn define(&mut self, key: ObjectKey, spec: Spec) {
         self.objects.insert(key, Some(spec));
     }
@@ -79,7 +72,7 @@ mod tests {
             edits
         };
         let mut next = Wishes::default();
-        next.want(up);
+        next.objects.insert(up, None);
         next.define(mtu, small.clone());
         let (want, define) = (VppEdit::Want, VppEdit::Define);
         assert_eq!(edited(&next), [define(mtu, small), want(Owner::Host, mtu), want(Owner::Host, up)]);

@@ -14,7 +14,6 @@ use crate::plan::speaker::BgpRank;
 
 /// Place of an operation in the order of emission.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(dead_code)]
 pub(super) enum Rank {
     /// What others stand on: the uplink, our FIB source, tables. Dead routes go here, too.
     Base,

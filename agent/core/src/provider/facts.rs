@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use bgp_core::Family;
 
-use super::SrPolicies;
+use super::{SrPolicies, Unserved};
 use crate::config::{Encryption, IpsecConfig};
 use crate::desired::{MtuRule, Tunnel};
 use crate::event::Change;
@@ -69,6 +69,12 @@ impl Facts {
     /// Our own node.
     pub(crate) fn own(&self) -> Option<&Node> {
         self.nodes.get(&self.me)
+    }
+
+    /// Our own address of the IP version of `remote`, from which a tunnel to it goes.
+    pub(crate) fn local(&self, remote: IpAddr) -> Result<IpAddr, Unserved> {
+        let local = self.own().and_then(|node| node.address(family_of(remote)));
+        local.ok_or(Unserved::NoLocalAddress(remote))
     }
 
     /// The node that has this address; the first by name where several have it.

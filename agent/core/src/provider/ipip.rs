@@ -4,8 +4,8 @@
 //! itself into the tunnel, while the host's own traffic, in the main table, does not take it.
 
 use super::{Carriage, DesiredSet, Facts, Provider, Unserved};
-use crate::desired::{IpipKey, ObjectKey, Path, Target, Tunnel};
-use crate::model::{Hop, RouteKey, TableId, family_of};
+use crate::desired::{IpipKey, Target, Tunnel};
+use crate::model::Hop;
 
 /// See the module's text.
 #[derive(Copy, Clone, Debug)]
@@ -17,16 +17,9 @@ impl Provider for Ipip {
     }
 
     fn desired(&self, hop: Hop, _: Carriage, facts: &Facts, out: &mut DesiredSet) -> Result<(), Unserved> {
-        let family = family_of(hop.address);
-        let local = facts.own().and_then(|node| node.address(family));
-        let local = local.ok_or(Unserved::NoLocalAddress(hop.address))?;
+        let local = facts.local(hop.address)?;
         let tunnel = Tunnel::Ipip(IpipKey { local, remote: hop.address });
-        let into_tunnel = Path { to: Target::Tunnel(tunnel), weight: hop.weight };
-        out.tunnel(tunnel, facts);
-        out.want([ObjectKey::Table(TableId::PODS, family), ObjectKey::AdminUp(tunnel)]);
-        let host = RouteKey { table: TableId::PODS, prefix: hop.address.into() };
-        out.route(host, Path { weight: 1, ..into_tunnel });
-        out.paths.insert(into_tunnel);
+        out.carry(tunnel, Target::Tunnel(tunnel), hop, facts);
         Ok(())
     }
 }
@@ -35,9 +28,9 @@ impl Provider for Ipip {
 mod tests {
     use super::*;
     use crate::config::Encryption;
-    use crate::desired::{MtuRule, Spec};
+    use crate::desired::{MtuRule, ObjectKey, Path, Spec};
     use crate::event::Change;
-    use crate::model::{Node, NodeName};
+    use crate::model::{Node, NodeName, RouteKey, TableId};
 
     fn facts() -> Facts {
         let mut facts = Facts::new(NodeName::from("a"), Encryption::default());

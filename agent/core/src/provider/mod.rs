@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
 
 use crate::desired::{ObjectKey, Path, Spec, Target, Tunnel, Wishes};
-use crate::model::{Hop, RouteKey};
+use crate::model::{Hop, RouteKey, TableId, family_of};
 
 pub(crate) use facts::{Facts, NodesChanged, WireguardReach};
 pub(crate) use select::{Carriage, Choice, Kind, select};
@@ -67,6 +67,16 @@ impl DesiredSet {
             ObjectKey::Cnat(tunnel),
         ]);
         self.define(ObjectKey::Mtu(tunnel), Spec::MtuRule(facts.mtu(&tunnel)));
+    }
+
+    /// Wants a tunnel that is up, and traffic for `hop` in it: the destination's, by its share, and, from the pods' table, that
+    /// for the remote node itself. The host's own traffic, in the main table, doesn't take it.
+    pub(crate) fn carry(&mut self, tunnel: Tunnel, to: Target, hop: Hop, facts: &Facts) {
+        self.tunnel(tunnel, facts);
+        self.want([ObjectKey::AdminUp(tunnel), ObjectKey::Table(TableId::PODS, family_of(hop.address))]);
+        let host = RouteKey { table: TableId::PODS, prefix: hop.address.into() };
+        self.route(host, Path { to, weight: 1 });
+        self.paths.insert(Path { to, weight: hop.weight });
     }
 
     /// Wants a route, besides the destination's own, with this path among others.

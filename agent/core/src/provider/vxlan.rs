@@ -7,8 +7,8 @@
 //! main table, does not take it.
 
 use super::{Carriage, DesiredSet, Facts, Provider, Unserved};
-use crate::desired::{ObjectKey, Path, Target, Tunnel, VxlanKey};
-use crate::model::{Hop, RouteKey, TableId, family_of};
+use crate::desired::{ObjectKey, Target, Tunnel, VxlanKey};
+use crate::model::{Hop, TableId, family_of};
 
 /// See the module's text.
 #[derive(Copy, Clone, Debug)]
@@ -20,26 +20,15 @@ impl Provider for Vxlan {
     }
 
     fn desired(&self, hop: Hop, _: Carriage, facts: &Facts, out: &mut DesiredSet) -> Result<(), Unserved> {
-        let family = family_of(hop.address);
-        let local = facts.own().and_then(|node| node.address(family));
-        let local = local.ok_or(Unserved::NoLocalAddress(hop.address))?;
         let tunnel = Tunnel::Vxlan(VxlanKey {
-            local,
+            local: facts.local(hop.address)?,
             remote: hop.address,
             vni: facts.vxlan_vni(),
             port: facts.vxlan_port(),
             table: TableId::MAIN,
         });
-        out.tunnel(tunnel, facts);
-        out.want([
-            ObjectKey::DecapNext(family),
-            ObjectKey::AdminUp(tunnel),
-            ObjectKey::Table(TableId::PODS, family),
-        ]);
-        let into_tunnel = Path { to: Target::TunnelVia(tunnel, hop.address), weight: hop.weight };
-        let host = RouteKey { table: TableId::PODS, prefix: hop.address.into() };
-        out.route(host, Path { weight: 1, ..into_tunnel });
-        out.paths.insert(into_tunnel);
+        out.want([ObjectKey::DecapNext(family_of(hop.address))]);
+        out.carry(tunnel, Target::TunnelVia(tunnel, hop.address), hop, facts);
         Ok(())
     }
 }
@@ -48,9 +37,9 @@ impl Provider for Vxlan {
 mod tests {
     use super::*;
     use crate::config::Encryption;
-    use crate::desired::{MtuRule, Spec};
+    use crate::desired::{MtuRule, Path, Spec};
     use crate::event::Change;
-    use crate::model::{FelixConfig, Node, NodeName, PerFamily, Vni};
+    use crate::model::{FelixConfig, Node, NodeName, PerFamily, RouteKey, Vni};
 
     fn facts() -> Facts {
         let mut facts = Facts::new(NodeName::from("a"), Encryption::default());

@@ -10,8 +10,8 @@
 use std::net::IpAddr;
 
 use super::{Carriage, DesiredSet, Facts, Provider, Unserved};
-use crate::desired::{ObjectKey, Path, Spec, Target, Tunnel, WireguardKey};
-use crate::model::{Hop, KeyPair, RouteKey, TableId, family_of};
+use crate::desired::{ObjectKey, Spec, Target, Tunnel, WireguardKey};
+use crate::model::{Hop, KeyPair, family_of};
 
 /// See the module's text.
 #[derive(Copy, Clone, Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct Wireguard;
 /// Our interface towards an address, and our keys on it.
 pub(crate) fn interface(to: IpAddr, facts: &Facts) -> Result<(WireguardKey, &KeyPair), Unserved> {
     let family = family_of(to);
-    let local = facts.own().and_then(|node| node.address(family)).ok_or(Unserved::NoLocalAddress(to))?;
+    let local = facts.local(to)?;
     let keys = facts.keys.of(family).as_ref().ok_or(Unserved::NoLocalKey(to))?;
     let port = facts.felix.wireguard_port(family);
     Ok((WireguardKey { local, port, key: keys.public().id() }, keys))
@@ -32,16 +32,10 @@ impl Provider for Wireguard {
     }
 
     fn desired(&self, hop: Hop, _: Carriage, facts: &Facts, out: &mut DesiredSet) -> Result<(), Unserved> {
-        let family = family_of(hop.address);
         let (interface, keys) = interface(hop.address, facts)?;
         let tunnel = Tunnel::Wireguard(interface);
-        out.tunnel(tunnel, facts);
+        out.carry(tunnel, Target::TunnelVia(tunnel, hop.address), hop, facts);
         out.define(ObjectKey::Tunnel(tunnel), Spec::WireguardKeys(keys.clone()));
-        out.want([ObjectKey::AdminUp(tunnel), ObjectKey::Table(TableId::PODS, family)]);
-        let to = Target::TunnelVia(tunnel, hop.address);
-        let host = RouteKey { table: TableId::PODS, prefix: hop.address.into() };
-        out.route(host, Path { to, weight: 1 });
-        out.paths.insert(Path { to, weight: hop.weight });
         Ok(())
     }
 }
@@ -52,9 +46,9 @@ mod tests {
 
     use super::*;
     use crate::config::Encryption;
-    use crate::desired::MtuRule;
+    use crate::desired::{MtuRule, Path};
     use crate::event::Change;
-    use crate::model::{Node, NodeName, PerFamily, PublicKey};
+    use crate::model::{Node, NodeName, PerFamily, PublicKey, RouteKey, TableId};
 
     fn keys(fill: u8) -> KeyPair {
         KeyPair::new(Secret::new(vec![fill; 32]).unwrap(), PublicKey([fill; 32])).unwrap()
