@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use agent_core::config::{Encrypted, Encryption};
-use agent_core::desired::WireguardPeer;
+use agent_core::desired::{Tunnel, WireguardPeer};
 use agent_core::event::VppEvent;
 use agent_core::model::{Encapsulation, FelixConfig, KeyPair, Node, NodeName, PerFamily, Pool, PublicKey};
 use agent_core::plan::{VppAction, WireguardAction};
@@ -355,6 +355,33 @@ fn a_restarted_agent_with_the_same_keys_changes_nothing_and_sweeps_what_is_no_lo
     world.converge();
     world.settle();
     assert_eq!((peer_actions(&world), peers(&world).len()), ((0, 1), 1));
+}
+
+#[test]
+fn an_interface_that_nothing_shows_to_be_ours_is_taken_when_it_is_wanted() {
+    let mut world = world();
+    world.route("10.1.5.0/26", via(FAR));
+    world.settle();
+    let calm = world.vpp.canonical();
+    // An agent that died right after it had made the interface, in a VPP that had no uplink by then.
+    let tagged = |(index, tunnel): (&u32, &Tunnel)| matches!(tunnel, Tunnel::Wireguard(_)).then_some(*index);
+    let index = world.vpp.tunnels.iter().find_map(tagged).unwrap();
+    let interface = world.vpp.interfaces.get_mut(&index).unwrap();
+    (interface.tag, interface.admin_up, interface.unnumbered) = ("".into(), false, None);
+    let addresses = std::mem::take(&mut world.vpp.interfaces.get_mut(&1).unwrap().addresses);
+    world.vpp.peers.clear();
+    world.vpp.bound.clear();
+    world.vpp.routes.clear();
+    world.restart_agent();
+    world.connect();
+    world.step(1);
+    world.vpp.interfaces.get_mut(&1).unwrap().addresses = addresses;
+    world.event(Event::Vpp(VppEvent::Interfaces(world.vpp.interfaces.values().cloned().collect())));
+    world.list();
+    world.converge();
+    world.settle();
+    assert_eq!(world.vpp.canonical(), calm);
+    assert_eq!(world.vpp.tunnels.values().filter(|tunnel| matches!(tunnel, Tunnel::Wireguard(_))).count(), 1);
 }
 
 #[test]

@@ -156,6 +156,9 @@ pub(crate) struct Store {
     claims: Claims,
     /// How many sets of paths and values that VPP holds, or may hold, use an object.
     users: BTreeMap<ObjectKey, u32>,
+    /// Interfaces found in VPP that nothing showed to be ours. VPP would make another one just like it of one that it lets be
+    /// made twice, so that one is taken when it is wanted.
+    pub(crate) strangers: BTreeMap<ObjectKey, SwIfIndex>,
     /// Keys whose wish or need changed, in order.
     pub(crate) touched: Vec<VppKey>,
 }

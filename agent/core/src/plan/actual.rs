@@ -51,6 +51,7 @@ pub(super) fn forget(store: &mut Store) {
 
 /// Takes in what VPP holds. The store must have been told to [`forget`] before.
 pub(super) fn merge(store: &mut Store, dump: &Dump) {
+    store.strangers.clear();
     find_uplink(store, &dump.interfaces);
     if let Some(id) = dump.fib_source {
         store.objects.entry(ObjectKey::FibSource).or_default().actual = Actual::Source(id);
@@ -136,6 +137,7 @@ fn merge_tunnels(
         let Some(interface) = interfaces.get(&tunnel.index) else { continue };
         let wanted = store.objects.get(&key).is_some_and(ObjectEntry::wanted);
         if !wanted && !is_ours(dump, tunnel, interface, store.adopts) {
+            store.strangers.insert(key, tunnel.index);
             continue;
         }
         let entry = store.objects.entry(key).or_default();

@@ -16,7 +16,7 @@ use super::actual::{self, Srv6Pools};
 use super::audit::{Audit, Audits, Before};
 use super::backoff::pause;
 use super::diff::{Step, object_step, route_step};
-use super::operation::{NatAction, OpId, TUNNEL_TAG, VppAction, VppFailure, VppOp};
+use super::operation::{NatAction, OpId, TUNNEL_TAG, VppAction, VppFailure, VppOp, WireguardAction};
 use super::order::Rank;
 use super::sessions::Sessions;
 use super::steps;
@@ -609,6 +609,17 @@ impl VppPlan {
             VppKey::Route(route) => route_step(&mut self.store, route, self.may_delete),
             VppKey::Object(object) => object_step(&self.store, object, now, self.may_delete),
         };
+        if let (
+            VppKey::Object(object),
+            Step::Emit { action: VppAction::Wireguard(WireguardAction::AddInterface { .. }), .. },
+        ) = (key, &step)
+            && let Some(index) = self.store.strangers.remove(&object)
+            && self.interfaces.iter().any(|interface| interface.index == index)
+        {
+            self.with_state(&key, |state, _| *state = State::Idle);
+            self.object_done(now, object, Err(VppFailure::Exists(index)));
+            return None;
+        }
         let state = match &step {
             Step::Settled | Step::Forget | Step::WaitForUsers => State::Idle,
             Step::Hold => State::Held,
