@@ -239,6 +239,15 @@ pub mod manifest {
         manifest
     }
 
+    /// Further annotations of a Kubernetes Node, to be put behind [`node`]: its public keys for WireGuard.
+    #[must_use]
+    pub fn wireguard_keys(ipv4: &str, ipv6: &str) -> String {
+        format!(
+            "    projectcalico.org/WireguardPublicKey: \"{ipv4}\"\n    \
+             projectcalico.org/WireguardPublicKeyV6: \"{ipv6}\"\n"
+        )
+    }
+
     /// The `default` BGPConfiguration with the mesh off and the given AS number.
     #[must_use]
     pub fn bgp_configuration(asn: u32) -> String {

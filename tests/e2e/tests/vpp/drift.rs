@@ -7,9 +7,10 @@ use vpp_client::wire::api::interface::{
 use vpp_client::wire::api::ip::{RouteDelete, RouteReplace};
 use vpp_client::wire::api::ipip::IpipDelTunnel;
 use vpp_client::wire::api::vxlan::{VxlanAddDelTunnelV3, VxlanTunnel};
+use vpp_client::wire::api::wireguard::{WireguardInterfaceDelete, WireguardPeerRemove};
 use vpp_client::wire::types::{AddressFamily, FibPath, FibTarget, SwIfIndex, TableId};
 
-use crate::state::{State, sources};
+use crate::state::{State, sources, wireguard_peer};
 use crate::target::UPLINK;
 
 /// Something that a stranger does.
@@ -27,6 +28,8 @@ pub(crate) enum Deed {
     DeleteRoute(String),
     /// Has a route drop what it gets.
     SpoilRoute(String),
+    /// Removes a WireGuard peer.
+    RemovePeer(String),
 }
 
 /// Everything that can be done to what VPP holds.
@@ -51,6 +54,13 @@ pub(crate) fn deeds(state: &State) -> Vec<Deed> {
                     deeds.push(Deed::SpoilRoute(route.to_owned()));
                 }
             }
+            // Once, though it may send from several prefixes.
+            Some((peer, may)) if peer.starts_with("peer ") => {
+                let address = peer.split(' ').nth(1).unwrap_or("?");
+                if may.starts_with(&format!("may send {address}/")) {
+                    deeds.push(Deed::RemovePeer(peer.to_owned()));
+                }
+            }
             _ => panic!("nobody knows how to spoil this: {line}"),
         }
     }
@@ -71,6 +81,10 @@ pub(crate) async fn commit(client: &Client, deed: &Deed) {
             client.call(&SwInterfaceSetUnnumbered::new(lender, index(name), false)).await.map(drop)
         }
         Deed::TakeTag(name) => client.call(&SwInterfaceTagAddDel::del(index(name))).await.map(drop),
+        Deed::RemovePeer(name) => {
+            let peer = wireguard_peer(client, name).await.expect("VPP is there").expect("the peer");
+            client.call(&WireguardPeerRemove::new(peer)).await.map(drop)
+        }
         Deed::DeleteRoute(route) | Deed::SpoilRoute(route) => {
             let source = *sources(client).await.expect("VPP is there").first().expect("a FIB source");
             let words: Vec<&str> = route.split(' ').collect();
@@ -94,6 +108,7 @@ pub(crate) async fn commit(client: &Client, deed: &Deed) {
 async fn delete(client: &Client, name: &str, index: SwIfIndex) -> Result<(), vpp_client::CallError> {
     let words: Vec<&str> = name.split(' ').collect();
     match words[..] {
+        ["wireguard", ..] => client.call(&WireguardInterfaceDelete::new(index)).await.map(drop),
         ["ipip", ..] => client.call(&IpipDelTunnel::new(index)).await.map(drop),
         ["vxlan", local, "->", remote, "vni", vni, "port", port] => {
             let tunnel = VxlanTunnel {

@@ -69,4 +69,4 @@ macro_rules! suite {
 }
 use suite;
 
-suite!(flat, ipip, vxlan);
+suite!(flat, ipip, vxlan, wireguard);

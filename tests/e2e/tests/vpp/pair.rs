@@ -52,7 +52,26 @@ impl Pair {
             side.node.start();
             side.attach_pods();
         }
+        if row.keys {
+            pair.exchange_keys();
+        }
         pair
+    }
+
+    /// Gives each node what the other has published.
+    fn exchange_keys(&self) {
+        let nodes = self.sides.each_ref().map(|side| {
+            let file = side.node.dir().join("state/node-status.yaml");
+            let published = wait::until(&format!("{} publishes its keys", name(side.number)), || {
+                std::fs::read_to_string(&file).map_err(|error| error.to_string())
+            });
+            let annotations = published.lines().filter(|line| line.contains("/WireguardPublicKey"));
+            let [ipv4, ipv6] = addresses(side.number);
+            annotations.fold(manifest::node(name(side.number), &ipv4, &ipv6), |text, line| text + line + "\n")
+        });
+        for side in &self.sides {
+            side.node.apply("nodes.yaml", &nodes.join("---\n"));
+        }
     }
 
     /// Sends packets from a pod of one node (0 or 1) to a pod of the other, until one has come out of the other VPP as it

@@ -18,6 +18,8 @@ pub(crate) struct Row {
     pub(crate) settings: &'static str,
     /// Further manifests, on top of the nodes, neighbours and pools that all rows have: file name, text.
     pub(crate) manifests: &'static [(&'static str, &'static str)],
+    /// Nodes have to learn one another's WireGuard keys.
+    pub(crate) keys: bool,
     /// Further entries of the neighbour's `originate`, once anything is announced.
     pub(crate) originate: &'static str,
     /// What VPP holds as long as the agent runs with this row.
@@ -61,6 +63,7 @@ impl Row {
             name,
             settings: "",
             manifests: &[],
+            keys: false,
             originate: "",
             always: &[],
             ipv4: Carried::FLAT,

@@ -11,6 +11,7 @@ use vpp_client::wire::api::interface::{SwInterfaceDetails, SwInterfaces};
 use vpp_client::wire::api::ip::{IpRouteV2Dump, IpTableDump, IpUnnumberedDump};
 use vpp_client::wire::api::ipip::IpipTunnelDump;
 use vpp_client::wire::api::vxlan::VxlanTunnelV2Dump;
+use vpp_client::wire::api::wireguard::{WireguardInterfaceDump, WireguardPeersDetails, WireguardPeersDump};
 use vpp_client::wire::types::{FibPath, FibSourceId, FibTarget, SwIfIndex};
 use vpp_client::{CallError, Client};
 
@@ -35,6 +36,7 @@ impl State {
         let mut state = Self::default();
         state.interfaces(client, &names).await?;
         state.routes(client, &names).await?;
+        state.peers(client, &names).await?;
         Ok(state)
     }
 
@@ -64,6 +66,15 @@ impl State {
             }
             self.lines.insert(line);
             self.interfaces.insert(names.of(index), index);
+        }
+        Ok(())
+    }
+
+    async fn peers(&mut self, client: &Client, names: &Names) -> Result<(), CallError> {
+        for (_, name, allowed) in wireguard_peers(client, names).await? {
+            for prefix in allowed {
+                self.lines.insert(format!("{name}: may send {prefix}"));
+            }
         }
         Ok(())
     }
@@ -112,6 +123,31 @@ pub(crate) async fn sources(client: &Client) -> Result<Vec<FibSourceId>, CallErr
     Ok(ours.map(|details| details.src.id).collect())
 }
 
+/// The peers of WireGuard interfaces: VPP's number, name, what they may send.
+async fn wireguard_peers(
+    client: &Client,
+    names: &Names,
+) -> Result<Vec<(u32, String, Vec<String>)>, CallError> {
+    let read = |all: &mut Vec<_>, details: &WireguardPeersDetails| {
+        let peer = &details.peer;
+        let allowed = peer.allowed_ips.iter().filter_map(|allowed| allowed.net());
+        let allowed: Vec<String> = allowed.map(|net| net.to_string()).collect();
+        let at = peer.endpoint.ip().map_or_else(|| "?".to_owned(), |at| at.to_string());
+        all.push((peer.peer_index.get(), at, peer.port.get(), peer.sw_if_index, allowed));
+    };
+    let all = client.dump(&WireguardPeersDump::new(u32::MAX), Vec::new(), read).await?;
+    let named = |(index, at, port, interface, allowed): (u32, String, u16, SwIfIndex, Vec<String>)| {
+        (index, format!("peer {at} port {port} on {}", names.of(interface)), allowed)
+    };
+    Ok(all.into_iter().map(named).collect())
+}
+
+/// VPP's number of the peer with this name.
+pub(crate) async fn wireguard_peer(client: &Client, name: &str) -> Result<Option<u32>, CallError> {
+    let all = wireguard_peers(client, &names(client).await?).await?;
+    Ok(all.into_iter().find(|(_, of, _)| of == name).map(|(index, ..)| index))
+}
+
 /// What is there before the agent comes: VPP's own interface, and those that the test made.
 fn is_the_tests_own(interface: &SwInterfaceDetails) -> bool {
     let name = interface.interface_name.to_str();
@@ -146,6 +182,12 @@ async fn names(client: &Client) -> Result<Names, CallError> {
             let (vni, port) = (details.vni, details.dst_port);
             let name = format!("vxlan {local} -> {remote} vni {vni} port {port}");
             names.insert(details.sw_if_index.value(), name);
+        }
+    }
+    for details in client.dump_all(&WireguardInterfaceDump::new(false, SwIfIndex::NONE)).await? {
+        let interface = details.interface;
+        if let Some((local, port)) = interface.listens() {
+            names.insert(interface.sw_if_index.value(), format!("wireguard {local} port {port}"));
         }
     }
     Ok(Names(names))

@@ -98,8 +98,8 @@ impl World {
     fn apply_manifests(&self) {
         let nodes = [
             manifest::node("node-a", ADDRESSES[0], ADDRESSES[1]),
-            manifest::node("node-b", "192.0.2.2/24", "2001:db8:1::2/64"),
-            manifest::node("node-c", "192.0.2.3/24", "2001:db8:1::3/64"),
+            manifest::node("node-b", "192.0.2.2/24", "2001:db8:1::2/64") + &keys('b'),
+            manifest::node("node-c", "192.0.2.3/24", "2001:db8:1::3/64") + &keys('c'),
         ];
         self.node.apply("nodes.yaml", &nodes.join("---\n"));
         self.node.apply("bgp.yaml", &manifest::bgp_configuration(64_512));
@@ -199,6 +199,12 @@ impl World {
         self.runtime.block_on(self.observer.close());
         self.vpp.stop();
     }
+}
+
+/// Annotations with public keys, which are the same text over and over.
+fn keys(letter: char) -> String {
+    let key = |first: char| format!("{first}{}A=", letter.to_string().repeat(41));
+    manifest::wireguard_keys(&key('4'), &key('6'))
 }
 
 fn settings(socket: &Path, row: &Row) -> String {

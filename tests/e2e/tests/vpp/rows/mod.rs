@@ -3,3 +3,4 @@
 pub(crate) mod flat;
 pub(crate) mod ipip;
 pub(crate) mod vxlan;
+pub(crate) mod wireguard;
