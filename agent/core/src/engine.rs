@@ -24,7 +24,7 @@ use crate::config::Config;
 use crate::desired::VppKey;
 use crate::effects::{Effects, Origin, StatusPatch};
 use crate::event::{Change, Event, SpeakerEvent, VppEvent};
-use crate::explain::Explained;
+use crate::explain::{Explained, ExplainedObject};
 use crate::handler::{
     BgpHandler, ConnectivityHandler, Handler, HostHandler, PeerHandler, RoutingHandler, SnatHandler,
     Srv6Handler,
@@ -279,6 +279,13 @@ impl Engine {
         keys.push(VppKey::Route(key));
         let objects = self.vpp.iter().flat_map(|vpp| keys.iter().filter_map(|key| vpp.explain(key)));
         Explained { carried, objects: objects.collect() }
+    }
+
+    /// Every object of VPP but routes that is wanted or there, with how it stands; nothing where there is no VPP. Costs a walk over
+    /// all of them.
+    #[must_use]
+    pub fn objects(&self) -> Vec<ExplainedObject> {
+        self.vpp.as_ref().map_or_else(Vec::new, VppPlan::objects)
     }
 
     /// Has everything in VPP compared with what is wanted, as soon as nothing is in flight, and the difference repaired.

@@ -4,6 +4,7 @@
 
 use std::net::IpAddr;
 
+use bgp_core::time::Instant;
 use ipnet::IpNet;
 
 use crate::desired::{Path, Target, VppKey};
@@ -45,10 +46,18 @@ pub struct CarriedHop {
 pub struct ExplainedObject {
     /// The object.
     pub object: VppKey,
+    /// Somebody wants it.
+    pub wanted: bool,
     /// How it stands.
     pub standing: ObjectStanding,
+    /// The value that it has, or shall have; empty where it has none that could be told.
+    pub value: String,
     /// Why it is not there, where that is known.
     pub reason: String,
+    /// Where it is blocked: how often it has been tried in vain.
+    pub attempts: u8,
+    /// Where it is blocked: when it, or what it waits for, is tried next; `None` where that is not a matter of time.
+    pub next_try: Option<Instant>,
     /// Of a route: what is wanted of it, one text for each path.
     pub paths: Vec<String>,
 }

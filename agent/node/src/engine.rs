@@ -9,10 +9,11 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use agent_core::desired::VppKey;
 use agent_core::event::{Event, HostTaps};
-use agent_core::explain::Explained;
+use agent_core::explain::{Explained, ExplainedObject};
 use agent_core::model::{Condition, Filter, FilterName, PublicKey, Severity};
-use agent_core::plan::{Audit, SpeakerOp, VppOp, VppState};
+use agent_core::plan::{Audit, Course, SpeakerOp, VppOp, VppState};
 use agent_core::{Config, Engine, Forwarding, Status};
 use bgp_core::command::Command;
 use bgp_core::policy::{PolicyDef, PolicyName};
@@ -26,7 +27,9 @@ pub(crate) use self::notes::Notes;
 use crate::execute::speaker::SpeakerExecutor;
 use crate::execute::status::{Keys, NodeStatus};
 use crate::execute::vpp::{Connection, VppExecutor};
-use crate::inspect::answer::{Audited, Count, Problem, Unsettled, Vpp, Wireguard, WireguardSession};
+use crate::inspect::answer::{
+    Audited, Count, Problem, Unsettled, Vpp, VppObject, Wireguard, WireguardSession,
+};
 use crate::watch::{self, InfoFile, RibWatcher, SourceChange};
 
 /// A question about the engine's state.
@@ -36,6 +39,8 @@ pub(crate) enum Ask {
     Status(oneshot::Sender<Snapshot>),
     /// The same, after an audit of VPP.
     Audit(oneshot::Sender<Snapshot>),
+    /// Every object of VPP but routes.
+    Objects(oneshot::Sender<Vec<VppObject>>),
     /// What becomes of a destination, and whether there is a VPP.
     Explain(IpNet, oneshot::Sender<(Explained, bool)>),
     /// Which policies these BGPFilters would be.
@@ -55,6 +60,11 @@ pub(crate) async fn ask_status(engine: &mpsc::Sender<Ask>) -> Option<Snapshot> {
 /// Have VPP audited, and ask how everything stands after it. Where VPP can't be read the answer comes without.
 pub(crate) async fn ask_audit(engine: &mpsc::Sender<Ask>) -> Option<Snapshot> {
     ask(engine, Ask::Audit, AUDIT_PATIENCE).await
+}
+
+/// Ask for every object of VPP but routes; `None` where the engine is stuck or gone.
+pub(crate) async fn ask_objects(engine: &mpsc::Sender<Ask>) -> Option<Vec<VppObject>> {
+    ask(engine, Ask::Objects, PATIENCE).await
 }
 
 /// Ask what becomes of a destination; and whether there is a VPP. `None` where the engine is stuck or gone.
@@ -86,6 +96,8 @@ async fn ask<T>(
 /// How everything stood a moment ago.
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshot {
+    /// By the engine's clock.
+    pub(crate) now: EngineTime,
     /// What the engine says.
     pub(crate) status: Status,
     /// The connection to VPP; absent where there is no VPP.
@@ -123,15 +135,27 @@ impl Snapshot {
                     blocked: counts.blocked as u64,
                 })
                 .collect();
-            answer.objects = report
-                .blocked
-                .iter()
-                .map(|blocked| Unsettled {
-                    object: blocked.object.to_string(),
-                    state: "blocked".into(),
-                    reason: blocked.reason.clone(),
-                })
-                .collect();
+            let blocked = report.blocked.iter().map(|blocked| Unsettled {
+                object: blocked.object.to_string(),
+                value: blocked.value.clone(),
+                state: "blocked".into(),
+                reason: blocked.reason.clone(),
+                attempts: blocked.attempts,
+                next_try_seconds: blocked.next_try.map(|at| seconds_until(self.now, at)),
+            });
+            let pending = report.pending.iter().map(|pending| Unsettled {
+                object: pending.object.to_string(),
+                value: pending.value.clone(),
+                state: "pending".into(),
+                reason: match pending.course {
+                    Course::Coming => "is being made",
+                    Course::Changing => "is being changed",
+                    Course::Going => "is being removed",
+                }
+                .into(),
+                ..Unsettled::default()
+            });
+            answer.objects = blocked.chain(pending).collect();
         }
         answer.audit = self.audit.as_ref().map(|audit| Audited {
             number: audit.number,
@@ -198,6 +222,30 @@ impl Snapshot {
             waiting.push("VPP to be brought up to date".to_owned());
         }
         waiting
+    }
+}
+
+/// Whole seconds, rounded up: what is due in a moment isn't due now.
+fn seconds_until(now: EngineTime, at: EngineTime) -> u64 {
+    at.saturating_since(now).as_millis().div_ceil(1000).try_into().unwrap_or(u64::MAX)
+}
+
+/// An object of VPP as the inspection socket says it.
+fn vpp_object(now: EngineTime, explained: ExplainedObject) -> VppObject {
+    let ExplainedObject { object, wanted, standing, value, reason, attempts, next_try, paths: _ } = explained;
+    let kind = match object {
+        VppKey::Object(object) => object.kind(),
+        VppKey::Route(_) => "route",
+    };
+    VppObject {
+        kind: kind.to_owned(),
+        object: object.to_string(),
+        value,
+        wanted,
+        state: standing.name().to_owned(),
+        reason,
+        attempts,
+        next_try_seconds: next_try.map(|at| seconds_until(now, at)),
     }
 }
 
@@ -326,6 +374,7 @@ impl EngineTask {
 
     fn snapshot(&self) -> Snapshot {
         Snapshot {
+            now: self.now(),
             status: self.engine.status(),
             connection: self.vpp.as_ref().map(VppExecutor::connection),
             audit: self.engine.audited().cloned(),
@@ -341,6 +390,11 @@ impl EngineTask {
                 Some(number) => self.audits.push((number, answer)),
                 None => drop(answer.send(self.snapshot())),
             },
+            Ask::Objects(answer) => {
+                let now = self.now();
+                let all = self.engine.objects().into_iter().map(|object| vpp_object(now, object));
+                drop(answer.send(all.collect()));
+            }
             Ask::Explain(prefix, answer) => {
                 drop(answer.send((self.engine.explain(prefix), self.vpp.is_some())));
             }

@@ -1,6 +1,6 @@
 //! The inspection socket: answers about the running process, as HTTP with JSON on a Unix socket.
 //!
-//! `GET /v1/peers`, `/v1/routes` (streamed), `/v1/explain`, `/v1/policies`, `/v1/vpp`, `/v1/version`; `POST /v1/audit`, which has VPP audited and then
+//! `GET /v1/peers`, `/v1/routes` (streamed), `/v1/explain`, `/v1/policies`, `/v1/vpp`, `/v1/vpp/objects`, `/v1/version`; `POST /v1/audit`, which has VPP audited and then
 //! answers as `/v1/vpp` does; `POST /v1/check`, which says what files would change; `POST /v1/clear` and `/v1/peer`, which change something at neighbours and are for root and the
 //! owner of the process only. It asks the owners of the state and keeps none; what it sends was true a moment ago.
 
@@ -22,7 +22,7 @@ use hyper::body::Incoming;
 use hyper::{Method, Request, Response, StatusCode};
 use tokio::sync::mpsc;
 
-use crate::engine::{Ask, ask_audit, ask_status};
+use crate::engine::{Ask, ask_audit, ask_objects, ask_status};
 use crate::speaker_file::{RefusedNeighbor, Standing, Whom};
 use answer::{Peer, Policies, Version};
 use http::{Body, Service, failure, json};
@@ -98,6 +98,16 @@ impl Inspector {
             None => stopped(),
         }
     }
+
+    async fn vpp_objects(&self) -> Response<Body> {
+        let Some(engine) = &self.engine else {
+            return failure(StatusCode::NOT_FOUND, "this process has no VPP: it is a speaker alone");
+        };
+        match ask_objects(engine).await {
+            Some(objects) => json(StatusCode::OK, &objects),
+            None => stopped(),
+        }
+    }
 }
 
 impl Service for Inspector {
@@ -127,13 +137,14 @@ impl Service for Inspector {
                 explain::answer(&self.speaker, self.engine.as_ref(), query).await
             }
             "/v1/vpp" => self.vpp(false).await,
+            "/v1/vpp/objects" => self.vpp_objects().await,
             "/v1/audit" | "/v1/check" | "/v1/clear" | "/v1/peer" => {
                 failure(StatusCode::METHOD_NOT_ALLOWED, format!("{path} takes POST"))
             }
             "/v1/version" => json(StatusCode::OK, &Version::own()),
             _ => failure(
                 StatusCode::NOT_FOUND,
-                "there are /v1/peers, /v1/routes, /v1/explain, /v1/policies, /v1/vpp and /v1/version",
+                "there are /v1/peers, /v1/routes, /v1/explain, /v1/policies, /v1/vpp, /v1/vpp/objects and /v1/version",
             ),
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! `operation` says what an executor is asked to do. `order` gives every object its rank and what it needs, `steps` the
 //! actions that make, change and delete it. `diff` looks at one entry of the store and says the next step. `actual` turns a dump into what is known of
-//! VPP, and `audit` says what differed from it. `run` is the reconciler of VPP as a value: what is ready, in flight, retried, blocked. `speaker` is the same for
+//! VPP, and `audit` says what differed from it. `run` is the reconciler of VPP as a value: what is ready, in flight, retried, blocked; `report` counts for people how that stands, and
+//! `standing` says it of each object. `speaker` is the same for
 //! the speaker, which is simpler: it lives in this process and starts empty.
 //!
 //! *Absent on purpose:* waiting. The engine hands an operation over when the executor has a free slot, and hears of
@@ -18,6 +19,7 @@ mod report;
 mod run;
 mod sessions;
 mod speaker;
+mod standing;
 mod steps;
 
 pub(crate) use actual::Srv6Pools;
@@ -27,6 +29,6 @@ pub use operation::{
     VppOp, WireguardAction, profile_ends, profile_name, tag,
 };
 pub(crate) use order::family;
-pub use report::{BlockedObject, KindCounts, VppReport, VppState, WireguardSession};
+pub use report::{BlockedObject, Course, KindCounts, PendingObject, VppReport, VppState, WireguardSession};
 pub(crate) use run::VppPlan;
 pub(crate) use speaker::SpeakerPlan;

@@ -3,21 +3,21 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use bgp_core::time::Instant;
+
 use super::diff::settled;
 use super::operation::VppFailure;
 use super::order::Rules;
 use super::run::{Link, VppPlan};
+use super::standing::value_of;
 use crate::desired::{Actual, ObjectEntry, ObjectKey, SetId, Spec, State, VppKey};
 use crate::event::Generation;
-use crate::explain::{ExplainedObject, ObjectStanding, in_words};
 use crate::model::{PublicKey, RouteKey};
 
-/// At most so many blocked objects are listed; the counts are complete.
+/// At most so many objects that are blocked, and so many that are on their way, are listed; the counts are complete.
 const LISTED: usize = 100;
-/// At most so many interfaces are named where none is the uplink.
-const NAMED: usize = 8;
 /// At most so many steps from an object to the cause of its being blocked.
-const DEPTH: usize = 8;
+pub(super) const DEPTH: usize = 8;
 
 /// How VPP stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +32,8 @@ pub struct VppReport {
     pub kinds: Vec<(&'static str, KindCounts)>,
     /// What is blocked, with reasons; the first hundred.
     pub blocked: Vec<BlockedObject>,
+    /// What is on its way, coming, changing or going; the first hundred.
+    pub pending: Vec<PendingObject>,
     /// How the sessions with WireGuard peers stand.
     pub wireguard: Vec<WireguardSession>,
     /// So many of the blocked objects are improvements that this VPP has no message for, or associations that the other node
@@ -88,18 +90,46 @@ pub struct KindCounts {
 pub struct BlockedObject {
     /// The object.
     pub object: VppKey,
+    /// The value that it shall have, or has; empty where it has none that could be told.
+    pub value: String,
     /// Why, followed to its cause.
     pub reason: String,
     /// The cause alone: what a person has to put right. The same for everything that is blocked by the same. Empty for what
     /// waits for something that nothing is known to be wrong with.
     pub cause: String,
+    /// How often it has been tried in vain.
+    pub attempts: u8,
+    /// When it, or what it waits for, is tried next; `None` where that is not a matter of time.
+    pub next_try: Option<Instant>,
+}
+
+/// An object that is on its way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PendingObject {
+    /// The object.
+    pub object: VppKey,
+    /// The value that it shall have, or has; empty where it has none that could be told.
+    pub value: String,
+    /// What becomes of it.
+    pub course: Course,
+}
+
+/// What becomes of an object that is on its way.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Course {
+    /// VPP does not have it yet.
+    Coming,
+    /// VPP has it, with another value.
+    Changing,
+    /// Nobody wants it any more.
+    Going,
 }
 
 impl VppPlan {
     /// How VPP stands. Costs a walk over all objects.
     pub(crate) fn report(&self) -> VppReport {
         let mut kinds: BTreeMap<&'static str, KindCounts> = BTreeMap::new();
-        let mut blocked = Vec::new();
+        let (mut blocked, mut roots, mut pending) = (Vec::new(), Vec::new(), Vec::new());
         let mut lacking = 0;
         let mut count = |key: VppKey, state: State, desired: bool, present: bool, settled: bool| {
             let kind = match key {
@@ -114,13 +144,32 @@ impl VppPlan {
                     counts.blocked += 1;
                     lacking += usize::from(self.lacks(&key, DEPTH) || self.awaited(&key).is_some());
                     if blocked.len() < LISTED {
-                        let (reason, cause) = self.reason(&key, DEPTH);
-                        blocked.push(BlockedObject { object: key, reason, cause });
+                        let why = self.why(&key, DEPTH);
+                        roots.push((key, why.root));
+                        blocked.push(BlockedObject {
+                            object: key,
+                            value: value_of(&self.store, &key),
+                            reason: why.reason,
+                            cause: why.cause,
+                            attempts: self.attempts(&key),
+                            next_try: None,
+                        });
                     }
                 }
                 State::Idle | State::Held | State::Lingering if settled => {}
                 State::Held | State::Lingering => {}
-                State::Idle | State::Queued | State::InFlight => counts.pending += 1,
+                State::Idle | State::Queued | State::InFlight => {
+                    counts.pending += 1;
+                    if pending.len() < LISTED {
+                        let course = match (desired, present) {
+                            (true, false) => Course::Coming,
+                            (true, true) => Course::Changing,
+                            (false, _) => Course::Going,
+                        };
+                        let value = value_of(&self.store, &key);
+                        pending.push(PendingObject { object: key, value, course });
+                    }
+                }
             }
         };
         for (key, entry) in &self.store.objects {
@@ -136,6 +185,10 @@ impl VppPlan {
                 count(key, entry.state, desired, present, entry.desired == entry.actual);
             }
         }
+        let tries = self.next_tries(&roots);
+        for (blocked, next_try) in blocked.iter_mut().zip(tries) {
+            blocked.next_try = next_try;
+        }
         VppReport {
             state: match self.link {
                 Link::Down => VppState::Away,
@@ -148,6 +201,7 @@ impl VppPlan {
             in_flight: self.in_flight(),
             kinds: kinds.into_iter().collect(),
             blocked,
+            pending,
             wireguard: self.wireguard_sessions(),
             lacking,
         }
@@ -166,7 +220,7 @@ impl VppPlan {
     }
 
     /// Why there is no association, where all that is missing is the other end.
-    fn awaited(&self, key: &VppKey) -> Option<String> {
+    pub(super) fn awaited(&self, key: &VppKey) -> Option<String> {
         let VppKey::Object(object @ ObjectKey::IkeSession(ends)) = key else { return None };
         let entry = self.store.objects.get(object)?;
         let waits = self.waiting.get(object).is_some_and(|keys| keys.contains(key));
@@ -195,107 +249,9 @@ impl VppPlan {
         let optional = matches!(key, VppKey::Object(object) if Rules::of(object).optional);
         let unsupported = || matches!(self.failures.get(key), Some(VppFailure::Unsupported(_)));
         let waits = || {
-            let blocker =
-                self.waiting.iter().find(|(_, keys)| keys.contains(key)).map(|(blocker, _)| *blocker);
+            let blocker = self.blocker(key);
             depth > 0 && blocker.is_some_and(|blocker| self.lacks(&VppKey::Object(blocker), depth - 1))
         };
         optional && (unsupported() || waits())
-    }
-
-    /// How one object stands; `None` where nobody wants it and VPP does not have it.
-    pub(crate) fn explain(&self, key: &VppKey) -> Option<ExplainedObject> {
-        let (state, wanted, settled, paths) = match key {
-            VppKey::Object(object) => {
-                let entry = self.store.objects.get(object)?;
-                let settled = if entry.wanted() {
-                    !entry.leaving && settled(&self.store, object, entry)
-                } else {
-                    !entry.present()
-                };
-                (entry.state, entry.wanted(), settled, Vec::new())
-            }
-            VppKey::Route(route) => {
-                let entry = self.store.route(route)?;
-                let paths = self.store.sets.paths(entry.desired).iter().map(in_words).collect();
-                (entry.state, entry.desired != SetId::NONE, entry.desired == entry.actual, paths)
-            }
-        };
-        let standing = match state {
-            _ if self.link != Link::Running && !self.audits.under_way() => ObjectStanding::Unknown,
-            State::Waiting | State::Backoff | State::Rejected => ObjectStanding::Blocked,
-            State::Held => ObjectStanding::LeftOver,
-            State::Lingering => ObjectStanding::Lingering,
-            State::Idle if settled => ObjectStanding::Present,
-            State::Idle | State::Queued | State::InFlight => ObjectStanding::Pending,
-        };
-        let gone = standing == ObjectStanding::Present && !wanted;
-        let reason = match standing {
-            ObjectStanding::Blocked => self.reason(key, DEPTH).0,
-            ObjectStanding::Present
-            | ObjectStanding::Pending
-            | ObjectStanding::Unknown
-            | ObjectStanding::LeftOver
-            | ObjectStanding::Lingering => String::new(),
-        };
-        (!gone).then_some(ExplainedObject { object: *key, standing, reason, paths })
-    }
-
-    /// Why an object is not as it should be, step by step, and the cause at the end of the steps; empty where nothing is
-    /// known to be wrong.
-    fn reason(&self, key: &VppKey, depth: usize) -> (String, String) {
-        if let Some(reason) = self.awaited(key) {
-            return (reason, String::new());
-        }
-        if let Some(failure) = self.failures.get(key) {
-            let reason = failure.to_string();
-            let cause = match (key, failure) {
-                // The same for all objects of the kind.
-                (_, VppFailure::Unsupported(_)) | (VppKey::Route(_), _) => reason.clone(),
-                (VppKey::Object(object), _) => format!("{object}: {reason}"),
-            };
-            return (reason, cause);
-        }
-        let blocker = self.waiting.iter().find(|(_, keys)| keys.contains(key)).map(|(blocker, _)| *blocker);
-        match blocker {
-            Some(ObjectKey::Uplink) => {
-                let reason = self.no_uplink();
-                (reason.clone(), reason)
-            }
-            Some(blocker) => {
-                let (reason, cause) = match depth {
-                    0 => (String::new(), String::new()),
-                    _ => self.reason(&VppKey::Object(blocker), depth - 1),
-                };
-                if reason.is_empty() {
-                    (format!("waits for {blocker}"), cause)
-                } else {
-                    (format!("waits for {blocker}: {reason}"), cause)
-                }
-            }
-            None => (String::new(), String::new()),
-        }
-    }
-
-    /// Why there is no uplink, and what to do.
-    fn no_uplink(&self) -> String {
-        let Some(uplink) = &self.store.uplink else {
-            return "this node's address is not known yet".to_owned();
-        };
-        let names: Vec<&str> = self.interfaces.iter().take(NAMED).map(|interface| &*interface.name).collect();
-        let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        match &uplink.name {
-            Some(name) => format!(
-                "VPP has no interface named {name}, which vpp.uplink in the settings names; it has {there}. Name the one \
-                 with this node's address, or leave vpp.uplink out to have it found by the address"
-            ),
-            None => {
-                let addresses: Vec<String> = uplink.addresses.iter().map(ToString::to_string).collect();
-                format!(
-                    "no interface of VPP has this node's address ({}); it has {there}. Give one the address, or name the \
-                     uplink by vpp.uplink in the settings",
-                    addresses.join(", ")
-                )
-            }
-        }
     }
 }

@@ -39,7 +39,7 @@ pub(crate) struct VppPlan {
     ready: [VecDeque<VppKey>; Rank::COUNT],
     /// What each operation is for.
     in_flight: BTreeMap<OpId, VppKey>,
-    retries: BTreeSet<(Instant, VppKey)>,
+    pub(super) retries: BTreeSet<(Instant, VppKey)>,
     /// Who waits for an object to be there.
     pub(super) waiting: BTreeMap<ObjectKey, BTreeSet<VppKey>>,
     pub(super) failures: BTreeMap<VppKey, VppFailure>,

@@ -76,6 +76,8 @@ pub struct World {
     pub fates: VecDeque<Fate>,
     /// What shall fail for ever.
     pub broken: fn(&VppAction) -> Option<VppFailure>,
+    /// What VPP says no to for now, each time.
+    pub refused: Option<VppAction>,
     pub window: usize,
 }
 
@@ -102,6 +104,7 @@ impl World {
             commands: Vec::new(),
             fates: VecDeque::new(),
             broken: |_| None,
+            refused: None,
             window: 16,
         }
     }
@@ -320,6 +323,9 @@ impl World {
     fn carry_out(&mut self, action: &VppAction) -> Result<VppReply, VppFailure> {
         if let Some(failure) = (self.broken)(action) {
             return Err(failure);
+        }
+        if self.refused.as_ref() == Some(action) {
+            return Err(VppFailure::Retry(Retval { value: -9999, name: "".into() }));
         }
         match self.fates.pop_front() {
             Some(Fate::Retry) => {

@@ -23,7 +23,7 @@ const ANSWER: &str = r#"The answer as JSON; what does not apply is left out:
             import: { accepted, by: { reason, policy, statement, label }, changes: [...] } }]
   connectivity: { pool, pool-cidr, hops: [{ address, weight, provider, reason }] }
   vpp: [{ object, state,    present, pending, blocked, left-over, or unknown while VPP is away
-          reason, paths: [...] }]
+          value, reason, paths: [...] }]
   peers: [{ peer, advertised,
             paths: [...],   as they are sent
             stopped-by: { reason, policy, statement, label } }]"#;
@@ -190,7 +190,8 @@ fn vpp(life: &Life, colours: bool, out: &mut String) {
         let columns = [Column::text("").at_least(9), Column::text("")];
         let layout = Layout::for_rows(&columns, std::slice::from_ref(&cells), colours);
         *out += &format!("  {}", layout.row(&cells));
-        let notes = object.paths.iter().chain(Some(&object.reason).filter(|reason| !reason.is_empty()));
+        let said = [&object.value, &object.reason].into_iter().filter(|text| !text.is_empty());
+        let notes = object.paths.iter().chain(said);
         for note in notes {
             *out += &paragraph(13, note);
         }
@@ -260,7 +261,8 @@ mod tests {
                   "import": { "accepted": false, "by": { "reason": "policy q, its default" } } } ],
               "connectivity": { "pool": "pods", "pool-cidr": "10.0.0.0/16", "hops": [
                 { "address": "192.0.2.2", "weight": 1, "provider": "ipip", "reason": "ipipMode is Always" } ] },
-              "vpp": [ { "object": "route 10.0.0.0/24 table 0", "state": "blocked", "reason": "waits for uplink",
+              "vpp": [ { "object": "mtu of ipip tunnel 192.0.2.1 to 192.0.2.2", "state": "present", "value": "1480 octets" },
+                { "object": "route 10.0.0.0/24 table 0", "state": "blocked", "reason": "waits for uplink",
                 "paths": ["into ipip tunnel 192.0.2.1 to 192.0.2.2"] } ],
               "peers": [
                 { "peer": "192.0.2.2", "stopped-by": { "reason": "the best path came from there" } },
@@ -278,6 +280,8 @@ mod tests {
             "     import: rejected by policy q, its default",
             "  in IPPool pods (10.0.0.0/16)",
             "  to 192.0.2.2: ipip: ipipMode is Always",
+            "  present    mtu of ipip tunnel 192.0.2.1 to 192.0.2.2",
+            "             1480 octets",
             "  blocked    route 10.0.0.0/24 table 0",
             "             into ipip tunnel 192.0.2.1 to 192.0.2.2",
             "             waits for uplink",

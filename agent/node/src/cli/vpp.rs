@@ -1,5 +1,7 @@
 //! `peregrine vpp`.
 
+mod objects;
+
 use std::process::ExitCode;
 
 use clap::Args;
@@ -7,7 +9,7 @@ use clap::Args;
 use super::output::{colours, print, run as run_command};
 use super::table::{Cell, Column, Tone, paragraph, table};
 use super::{Asking, Format};
-use crate::inspect::answer::{Audited, Problem, Vpp, Wireguard, WireguardSession};
+use crate::inspect::answer::{Audited, Problem, Vpp, VppObject, Wireguard, WireguardSession};
 use crate::inspect::client::{ask, ask_text, post, read};
 
 /// VPP: connection, version, and what the agent put into it: objects desired, present, pending and blocked, with reasons.
@@ -21,11 +23,27 @@ pub(super) struct Arguments {
     /// does the same by itself every few minutes (`vpp.audit` in its settings).
     #[arg(long)]
     drift: bool,
+    /// Show each object: whether it is wanted and there, its value, and where it can't come or go why, and when it is tried
+    /// next. Routes are not among them; `peregrine explain` has them.
+    #[arg(long, conflicts_with = "drift")]
+    objects: bool,
 }
+
+/// So many of the objects that are on their way are shown.
+const SHOWN: usize = 10;
 
 pub(super) fn run(arguments: &Arguments) -> ExitCode {
     let Asking { socket, output } = &arguments.asking;
     run_command(async {
+        if arguments.objects {
+            let question = "/v1/vpp/objects";
+            return match output {
+                Format::Json => print(&(ask_text(socket, question).await? + "\n")),
+                Format::Table => {
+                    print(&objects::show(&ask::<Vec<VppObject>>(socket, question).await?, colours()))
+                }
+            };
+        }
         match (output, arguments.drift) {
             (Format::Json, false) => print(&(ask_text(socket, "/v1/vpp").await? + "\n")),
             (Format::Json, true) => print(&(post(socket, "/v1/audit", String::new()).await? + "\n")),
@@ -114,10 +132,25 @@ fn show(vpp: &Vpp, colours: bool) -> String {
             out += "PRESENT also counts what others made and what is on its way out.\n";
         }
     }
-    if !vpp.objects.is_empty() {
+    let of = |state| vpp.objects.iter().filter(move |object| object.state == state);
+    if of("blocked").next().is_some() {
         out += "\nNot as they should be:\n";
-        for object in &vpp.objects {
-            out += &paragraph(2, &format!("{}: {}: {}", object.object, object.state, object.reason));
+        for object in of("blocked") {
+            let next = objects::next_try(object.attempts, object.next_try_seconds);
+            let name = objects::with_value(&object.object, &object.value);
+            out += &paragraph(2, &format!("{name}: {}: {}{next}", object.state, object.reason));
+        }
+    }
+    if of("pending").next().is_some() {
+        out += "\nOn their way:\n";
+        for object in of("pending").take(SHOWN) {
+            let name = objects::with_value(&object.object, &object.value);
+            out += &paragraph(2, &format!("{name} {}", object.reason));
+        }
+        let pending: u64 = vpp.kinds.iter().map(|count| count.pending).sum();
+        let more = pending.saturating_sub(SHOWN as u64);
+        if more > 0 {
+            out += &paragraph(2, &format!("and {more} more"));
         }
     }
     if let Some(wireguard) = &vpp.wireguard {
@@ -187,11 +220,23 @@ mod tests {
                 Count { kind: "route".into(), desired: 1000, present: 998, pending: 1, blocked: 1 },
                 Count { kind: "tunnel".into(), desired: 1, present: 1, ..Count::default() },
             ],
-            objects: vec![Unsettled {
-                object: "route 10.0.0.0/8 table 0".into(),
-                state: "blocked".into(),
-                reason: "VPP answered -3 (NO_SUCH_FIB)".into(),
-            }],
+            objects: vec![
+                Unsettled {
+                    object: "route 10.0.0.0/8 table 0".into(),
+                    state: "blocked".into(),
+                    reason: "VPP answered -3 (NO_SUCH_FIB)".into(),
+                    attempts: 2,
+                    next_try_seconds: Some(7),
+                    ..Unsettled::default()
+                },
+                Unsettled {
+                    object: "mtu of ipip tunnel 192.0.2.1 to 192.0.2.2".into(),
+                    value: "1480 octets".into(),
+                    state: "pending".into(),
+                    reason: "is being changed".into(),
+                    ..Unsettled::default()
+                },
+            ],
             wireguard: Some(Wireguard {
                 public_key: Some("hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=".into()),
                 public_key_v6: None,
@@ -224,7 +269,10 @@ route       1000      998        1        1
 tunnel         1        1        0        0
 
 Not as they should be:
-  route 10.0.0.0/8 table 0: blocked: VPP answered -3 (NO_SUCH_FIB)
+  route 10.0.0.0/8 table 0: blocked: VPP answered -3 (NO_SUCH_FIB); failed twice, tried again in 7 s
+
+On their way:
+  mtu of ipip tunnel 192.0.2.1 to 192.0.2.2 (1480 octets) is being changed
 
 WireGuard keys of this node: IPv4 hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=
                              IPv6 none

@@ -141,6 +141,9 @@ mod tests {
             object: VppKey::Route(RouteKey { table: TableId::MAIN, prefix: prefix.parse().unwrap() }),
             reason: format!("waits for something: {cause}"),
             cause: (*cause).to_owned(),
+            value: String::new(),
+            attempts: 0,
+            next_try: None,
         });
         VppReport {
             state: VppState::Running,
@@ -148,6 +151,7 @@ mod tests {
             in_flight: 0,
             kinds: Vec::new(),
             blocked: blocked.collect(),
+            pending: Vec::new(),
             wireguard: Vec::new(),
             lacking: 0,
         }
@@ -197,7 +201,9 @@ mod tests {
         let (mut log, now) = (BlockLog::default(), Instant::now());
         let mut blocked = report(&[]);
         let object = VppKey::Object(ObjectKey::FibSource);
-        blocked.blocked.push(BlockedObject { object, reason: "no".into(), cause: "fib source: no".into() });
+        let (cause, value) = ("fib source: no".to_owned(), String::new());
+        let reason = "no".to_owned();
+        blocked.blocked.push(BlockedObject { object, value, reason, cause, attempts: 0, next_try: None });
         assert_eq!(lines(&mut log, &blocked, now).len(), 1);
         let away = VppReport { state: VppState::Away, ..report(&[]) };
         assert_eq!(lines(&mut log, &away, now), [""; 0]);

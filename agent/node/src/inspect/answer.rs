@@ -30,7 +30,7 @@ pub(crate) use policy::{NeighborChain, Policies, Policy, direction, then};
 pub(crate) use policy::{NeighborPolicies, Statement};
 pub(crate) use route::{Path, Route};
 pub(crate) use sr_policy::SrPolicy;
-pub(crate) use vpp::{Audited, Count, Problem, Unsettled, Vpp, Wireguard, WireguardSession};
+pub(crate) use vpp::{Audited, Count, Problem, Unsettled, Vpp, VppObject, Wireguard, WireguardSession};
 
 /// The program itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

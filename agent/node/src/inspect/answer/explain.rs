@@ -112,6 +112,9 @@ pub(crate) struct Object {
     pub(crate) object: String,
     /// `present`, `pending`, `blocked`, `unknown` while VPP is away, or `left-over` of an earlier run.
     pub(crate) state: String,
+    /// The value that it has, or shall have; absent where it has none that could be told.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) value: String,
     /// Why it is blocked.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) reason: String,
@@ -270,7 +273,8 @@ impl From<Carried> for Connectivity {
 }
 
 impl From<ExplainedObject> for Object {
-    fn from(ExplainedObject { object, standing, reason, paths }: ExplainedObject) -> Self {
-        Self { object: object.to_string(), state: standing.name().to_owned(), reason, paths }
+    fn from(explained: ExplainedObject) -> Self {
+        let ExplainedObject { object, standing, value, reason, paths, .. } = explained;
+        Self { object: object.to_string(), state: standing.name().to_owned(), value, reason, paths }
     }
 }

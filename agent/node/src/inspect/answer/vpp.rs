@@ -24,7 +24,7 @@ pub(crate) struct Vpp {
     pub(crate) waiting_for: Vec<String>,
     /// Objects by kind.
     pub(crate) kinds: Vec<Count>,
-    /// Objects that are not as they should be, with reasons; the first ones where there are very many.
+    /// Objects that are not as they should be, with reasons, what is blocked first; the first ones where there are very many.
     pub(crate) objects: Vec<Unsettled>,
     /// What the last audit found; absent before the first one, and while what it found is being repaired.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,10 +99,51 @@ pub(crate) struct Count {
 pub(crate) struct Unsettled {
     /// The object.
     pub(crate) object: String,
+    /// The value that it has, or shall have; absent where it has none that could be told.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) value: String,
     /// `pending` or `blocked`.
     pub(crate) state: String,
-    /// Why.
+    /// Of a pending one what becomes of it, of a blocked one why.
     pub(crate) reason: String,
+    /// Of a blocked one: how often it has been tried in vain.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) attempts: u8,
+    /// Of a blocked one: seconds until it, or what it waits for, is tried next; absent where that is not a matter of time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next_try_seconds: Option<u64>,
+}
+
+/// An object of VPP that is wanted or there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub(crate) struct VppObject {
+    /// Its kind.
+    pub(crate) kind: String,
+    /// The object.
+    pub(crate) object: String,
+    /// The value that it has, or shall have; absent where it has none that could be told.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) value: String,
+    /// Whether somebody wants it.
+    pub(crate) wanted: bool,
+    /// `present`, `pending`, `blocked`, `unknown` while VPP is away, `left-over` of an earlier run, or `lingering` before it
+    /// goes.
+    pub(crate) state: String,
+    /// Of a blocked one: why.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) reason: String,
+    /// Of a blocked one: how often it has been tried in vain.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) attempts: u8,
+    /// Of a blocked one: seconds until it, or what it waits for, is tried next; absent where that is not a matter of time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next_try_seconds: Option<u64>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+const fn is_zero(number: &u8) -> bool {
+    *number == 0
 }
 
 /// Something wrong with what was configured.
