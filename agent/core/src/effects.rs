@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::desired::{BgpKey, BgpObject, ObjectKey, Owner, Path, Spec, Uplink};
+use crate::desired::{BgpKey, BgpObject, ObjectKey, Owner, Path, Spec, Territory, Uplink};
 use crate::event::Event;
 use crate::model::{Condition, RouteKey};
 
@@ -40,6 +40,8 @@ pub enum VppEdit {
     WantRoute(Owner, RouteKey, Arc<[Path]>),
     /// The owner wants the route no longer.
     ReleaseRoute(Owner, RouteKey),
+    /// What belongs to the cluster.
+    Territory(Territory),
     /// Where the uplink is to be found.
     Uplink(Option<Uplink>),
 }
@@ -79,4 +81,8 @@ pub enum Origin {
     Connectivity,
     /// The speaker, which refused something.
     Speaker,
+    /// The plan for VPP, about others who write into it.
+    Vpp,
+    /// The embedder, about processes beside this one.
+    Host,
 }

@@ -415,6 +415,7 @@ impl Engine {
             }
             Event::Address(change) => self.routing.on(now, &change, fx),
             Event::HostTaps(taps) => self.snat.on(now, &taps, fx),
+            Event::Writer(conditions) => fx.conditions(Origin::Host, "writers", conditions),
             Event::Fault(change) => self.fault(change, fx),
             Event::Vpp(VppEvent::WireguardSession { peer, established }) => {
                 let node = self.vpp.as_mut().and_then(|vpp| vpp.wireguard_session(peer, established));
@@ -550,6 +551,14 @@ impl Engine {
             // What VPP has kept it goes on forwarding by, whatever this agent did meanwhile.
             let kept = self.vpp.as_ref().is_some_and(VppPlan::was_ours);
             self.speaker.open_peers(if kept { self.config.families() } else { FamilySet::EMPTY });
+        }
+        if let Some(conditions) = self.vpp.as_mut().and_then(VppPlan::take_rivals) {
+            let key = (Origin::Vpp, Arc::from("writers"));
+            if conditions.is_empty() {
+                self.conditions.remove(&key);
+            } else {
+                self.conditions.insert(key, conditions);
+            }
         }
         if let Some(conditions) = self.speaker.take_conditions() {
             let key = (Origin::Speaker, Arc::from("refusals"));

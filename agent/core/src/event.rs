@@ -65,6 +65,8 @@ pub enum Event {
     Address(Change<IpNet, Origin>),
     /// Interfaces to the host, as VPP's manager says.
     HostTaps(HostTaps),
+    /// Who else writes into this VPP, as the embedder sees it; an empty list where nobody does.
+    Writer(Vec<Condition>),
     /// News of VPP.
     Vpp(VppEvent),
     /// News of the BGP speaker.

@@ -132,6 +132,55 @@ fn a_route_that_stays_hidden_is_told_apart() {
 }
 
 #[test]
+fn what_is_changed_anew_each_time_is_disputed() {
+    let mut world = world_with(None);
+    let ours = tunnel(&world);
+    let said = |world: &World| {
+        let conditions = world.engine.conditions().map(|condition| condition.reason.to_string());
+        conditions.filter(|reason| reason.contains("another client of VPP")).collect::<Vec<_>>()
+    };
+    for disputed in [0, 2, 2] {
+        let path = FibPath { kind: FibPathKind::Drop, weight: 1 };
+        world.vpp.routes.insert(key("172.16.0.0/16"), vec![path]);
+        world.vpp.interfaces.get_mut(&ours).unwrap().mtu = 1234;
+        let found = audit(&mut world);
+        assert_eq!((found.found, found.disputed), (2, disputed), "{found:?}");
+        let told = said(&world);
+        assert_eq!(told.len(), usize::from(disputed > 0), "{told:?}");
+        assert!(
+            told.iter()
+                .all(|told| told.contains("mtu of ipip tunnel 192.0.2.1 to 192.0.2.2, route 172.16.0.0/16"))
+        );
+    }
+    assert_eq!(audit(&mut world).found, 0);
+    assert_eq!(said(&world), [""; 0], "it is over");
+}
+
+#[test]
+fn a_client_that_begins_to_write_routes_is_told() {
+    let mut world = world_with(None);
+    let said = |world: &World| {
+        world.engine.conditions().map(|condition| condition.reason.to_string()).collect::<Vec<_>>()
+    };
+    world.vpp.sources = vec!["API"];
+    audit(&mut world);
+    // The first look was before.
+    assert_eq!(said(&world), ["another client of VPP has begun to write routes, as FIB source API"]);
+    world.vpp.sources = Vec::new();
+    audit(&mut world);
+    assert_eq!(said(&world), [""; 0]);
+    world.vpp.sources = vec!["peregrine"];
+    audit(&mut world);
+    let told = said(&world);
+    assert!(told.len() == 1 && told[0].contains("another peregrine agent"), "{told:?}");
+    // Another connection to the same VPP begins anew.
+    world.lose();
+    world.connect();
+    world.run();
+    assert_eq!(said(&world), [""; 0]);
+}
+
+#[test]
 fn audits_happen_by_themselves_and_readiness_stays() {
     let mut world = world_with(Some(Duration::from_secs(300)));
     let before = world.vpp.canonical();

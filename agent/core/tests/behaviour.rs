@@ -709,11 +709,16 @@ fn what_another_agent_left_is_taken_over_ours_in_first_and_theirs_out_after() {
         ("0.0.0.0/0", 0, flat("192.0.2.254")),
         ("203.0.113.0/24", 0, uplink),
         ("172.31.0.0/16", 0, flat("192.0.2.77")),
+        // No longer in BGP, and of the cluster: by the pool, by the node that it leads to.
+        ("10.1.8.0/26", 0, flat("192.0.2.254")),
+        ("172.17.0.0/16", 0, flat("192.0.2.3")),
     ] {
         let key = RouteKey { table: TableId(table), prefix: prefix.parse().unwrap() };
         world.vpp.others.insert(key, vec![FibPath { kind, weight: 1 }]);
     }
     world.cluster.nodes.insert(NodeName::from(ME), me());
+    let other = Node { ipv4: Some("192.0.2.3/24".parse().unwrap()), ..Node::default() };
+    world.cluster.nodes.insert("node-c".into(), other);
     let pool = Pool { ipip: Encapsulation::Always, ..Pool::new("10.1.0.0/16".parse().unwrap()) };
     world.cluster.pools.insert("always".into(), pool);
     for (prefix, hop) in
@@ -726,7 +731,7 @@ fn what_another_agent_left_is_taken_over_ours_in_first_and_theirs_out_after() {
     world.connect();
     world.list();
     world.run();
-    assert_eq!(world.vpp.others.len(), 8, "nothing goes before every source has spoken");
+    assert_eq!(world.vpp.others.len(), 10, "nothing goes before every source has spoken");
     assert_eq!(routes(&world).len(), 4, "{:?}", routes(&world));
     world.converge();
     world.settle();

@@ -9,6 +9,8 @@ pub(crate) mod signals;
 pub(crate) mod speaker;
 mod writers;
 
+pub(crate) use writers::Claim;
+
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::process::ExitCode;

@@ -24,6 +24,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use self::blocks::{BlockLog, Line};
 pub(crate) use self::notes::Notes;
+use crate::app::Claim;
 use crate::execute::speaker::SpeakerExecutor;
 use crate::execute::status::{Keys, NodeStatus};
 use crate::execute::vpp::{Connection, VppExecutor};
@@ -161,6 +162,7 @@ impl Snapshot {
             number: audit.number,
             found: audit.found as u64,
             again: audit.again as u64,
+            disputed: audit.disputed as u64,
             objects: audit.objects.iter().map(ToString::to_string).collect(),
         });
         let sessions = self.status.vpp.iter().flat_map(|report| &report.wireguard);
@@ -277,6 +279,8 @@ pub(crate) struct Files {
     pub(crate) notes: Notes,
     /// Where this node's keys are published.
     pub(crate) status: NodeStatus,
+    /// This agent's claim to its VPP.
+    pub(crate) claim: Option<Claim>,
 }
 
 /// What the engine's task is made of.
@@ -293,6 +297,7 @@ pub(crate) struct EngineTask {
     notes: Notes,
     asks: mpsc::Receiver<Ask>,
     status: NodeStatus,
+    claim: Option<Claim>,
     /// Who waits for an audit, and for which.
     audits: Vec<(u64, oneshot::Sender<Snapshot>)>,
     listen: Vec<SocketAddr>,
@@ -327,6 +332,7 @@ impl EngineTask {
             notes: files.notes,
             asks,
             status: files.status,
+            claim: files.claim,
             audits: Vec::new(),
             listen: Vec::new(),
             logged: BTreeMap::new(),
@@ -490,6 +496,7 @@ impl EngineTask {
                 // Its task has ended, which only the end of the process does.
                 None => std::future::pending().await,
             },
+            writers = next_writers(&mut self.claim) => Ok(vec![Event::Writer(writers)]),
             taps = next_taps(&mut self.info_file) => Ok(vec![Event::HostTaps(taps)]),
             ask = self.asks.recv() => {
                 if let Some(ask) = ask {
@@ -512,6 +519,13 @@ async fn next_of(vpp: &mut Option<VppExecutor>) -> Vec<Event> {
 async fn next_taps(info_file: &mut Option<InfoFile>) -> HostTaps {
     match info_file {
         Some(file) => file.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn next_writers(claim: &mut Option<Claim>) -> Vec<Condition> {
+    match claim {
+        Some(claim) => claim.next().await,
         None => std::future::pending().await,
     }
 }

@@ -22,7 +22,7 @@ mod tunnel;
 mod wishes;
 
 pub use ike::{IkeHeld, IkeProfile};
-pub use object::{ObjectKey, Owner, Path, Target, Uplink, VppKey, WayId};
+pub use object::{ObjectKey, Owner, Path, Target, Territory, Uplink, VppKey, WayId};
 pub(crate) use paths::SetId;
 pub(crate) use prefix_map::{Lengths, PrefixMap};
 pub use snat::{SnatAddresses, SnatTable};

@@ -1,6 +1,7 @@
 //! What can be wanted of VPP, by key. Objects refer to one another by key, never by an index that a target gave
 //! out: the index is looked up when the operation leaves.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
@@ -192,6 +193,24 @@ pub struct Uplink {
     pub name: Option<Arc<str>>,
     /// Otherwise by one of these addresses.
     pub addresses: Vec<IpAddr>,
+}
+
+/// What belongs to the cluster, whoever wrote it: by this a route that another agent of the cluster left is told from anybody's.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Territory {
+    /// The prefixes of pools.
+    pub pools: Vec<IpNet>,
+    /// The addresses of the other nodes.
+    pub nodes: BTreeSet<IpAddr>,
+}
+
+impl Territory {
+    /// Whether a route through these gateways, looked up in the main table, is the cluster's.
+    pub(crate) fn has(&self, prefix: &IpNet, gateways: &[IpAddr]) -> bool {
+        let inside = || self.pools.iter().any(|pool| pool.contains(prefix));
+        let to_nodes = || gateways.iter().all(|gateway| self.nodes.contains(gateway));
+        !gateways.is_empty() && (inside() || to_nodes())
+    }
 }
 
 /// One path of a desired route.

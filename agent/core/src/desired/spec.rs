@@ -37,6 +37,8 @@ pub enum Spec {
     SrSteering(Ipv6Addr),
     /// Of [`ObjectKey::OtherRoute`]: the tunnel that it leads into.
     Leads(Tunnel),
+    /// Of [`ObjectKey::OtherRoute`]: the gateways that it leads through, looked up in the main table.
+    Through(Arc<[IpAddr]>),
     /// Of a WireGuard interface: its keys. They are part of what the interface is, so they are only ever told.
     WireguardKeys(KeyPair),
     /// Of [`ObjectKey::WireguardPeer`].
@@ -95,6 +97,7 @@ impl Spec {
             | Self::MtuRule(_)
             | Self::Mtu(_)
             | Self::Table(_)
+            | Self::Through(_)
             | Self::WireguardKeys(_)
             | Self::EncapSource(_)
             | Self::Localsid(_)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bgp_core::time::Instant;
 
 use super::noted::Noted;
-use super::object::{ObjectKey, Owner, Path, Uplink, VppKey};
+use super::object::{ObjectKey, Owner, Path, Territory, Uplink, VppKey};
 use super::owners::Claims;
 use super::paths::{PathSets, SetId, Use};
 use super::prefix_map::PrefixMap;
@@ -142,6 +142,8 @@ pub(crate) struct Store {
     pub(crate) sets: PathSets,
     pub(crate) routes: BTreeMap<TableId, PrefixMap<RouteEntry>>,
     pub(crate) objects: BTreeMap<ObjectKey, ObjectEntry>,
+    /// What belongs to the cluster; looked at only where another agent is to be taken over from.
+    pub(crate) territory: Territory,
     pub(crate) uplink: Option<Uplink>,
     /// The largest packet of the uplink, where there is one.
     pub(crate) uplink_mtu: Option<u32>,
@@ -194,6 +196,14 @@ impl Store {
             }
             VppEdit::WantRoute(owner, key, paths) => self.want_route(owner, key, &paths),
             VppEdit::ReleaseRoute(owner, key) => self.release_route(owner, key),
+            VppEdit::Territory(territory) => {
+                if self.territory != territory {
+                    self.territory = territory;
+                    let other = |key: &&ObjectKey| matches!(key, ObjectKey::OtherRoute(_));
+                    let others = self.objects.keys().filter(other).map(|key| VppKey::Object(*key));
+                    self.touched.extend(others);
+                }
+            }
             VppEdit::Uplink(uplink) => {
                 if self.uplink != uplink {
                     self.uplink = uplink;

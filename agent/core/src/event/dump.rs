@@ -26,6 +26,8 @@ pub struct Dump {
     pub tables: Vec<(TableId, Family)>,
     /// The FIB source with our name; the smallest id where there are several.
     pub fib_source: Option<FibSourceId>,
+    /// The names of all FIB sources, VPP's own among them; one more entry for each source of a name.
+    pub source_names: Vec<Arc<str>>,
     /// All interfaces of a kind that we make, whoever made them.
     pub tunnels: Vec<DumpedTunnel>,
     /// In which table packets from a tunnel are looked up, where it is not the main one.

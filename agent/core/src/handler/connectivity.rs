@@ -24,7 +24,9 @@ use ipnet::IpNet;
 use self::wireguard::Peers;
 use super::Handler;
 use crate::config::{Config, Srv6Config};
-use crate::desired::{Lengths, ObjectKey, Owner, Path, PrefixMap, Spec, Target, VppKey, WayId, Wishes};
+use crate::desired::{
+    Lengths, ObjectKey, Owner, Path, PrefixMap, Spec, Target, Territory, VppKey, WayId, Wishes,
+};
 use crate::effects::{Effects, Origin, VppEdit};
 use crate::event::Change;
 use crate::explain::{Carried, CarriedHop};
@@ -74,6 +76,8 @@ impl Way {
 #[derive(Debug)]
 pub(crate) struct ConnectivityHandler {
     me: NodeName,
+    /// Another agent is to be taken over from.
+    adopts: bool,
     srv6: Option<Srv6Config>,
     facts: Facts,
     pools: BTreeMap<PoolName, Pool>,
@@ -105,6 +109,7 @@ impl ConnectivityHandler {
         facts.ipsec = config.ipsec.clone();
         Self {
             me: config.node.clone(),
+            adopts: config.vpp.as_ref().is_some_and(|vpp| vpp.adopt),
             srv6: config.srv6.clone(),
             facts,
             pools: BTreeMap::new(),
@@ -311,6 +316,14 @@ impl ConnectivityHandler {
             fx.conditions(Origin::Connectivity, subject(way), conditions);
         }
         changed
+    }
+
+    /// Says what belongs to the cluster, where that is asked for.
+    fn territory(&self, fx: &mut Effects) {
+        if self.adopts {
+            let pools = self.pools.values().map(|pool| pool.cidr).collect();
+            fx.vpp.push(VppEdit::Territory(Territory { pools, nodes: self.facts.others().collect() }));
+        }
     }
 
     /// Nodes, or the completeness of their list, changed.
@@ -691,6 +704,7 @@ impl Handler<Change<NodeName, Node>> for ConnectivityHandler {
     fn on(&mut self, _now: Instant, event: &Change<NodeName, Node>, fx: &mut Effects) {
         self.nodes_known |= matches!(event, Change::Resync(_));
         let changed = self.facts.nodes_changed(event);
+        self.territory(fx);
         self.nodes_changed(&changed, fx);
     }
 }
@@ -709,6 +723,7 @@ impl Handler<Change<PoolName, Pool>> for ConnectivityHandler {
                 self.pools.remove(name);
             }
         }
+        self.territory(fx);
         self.judge_pools(fx);
         self.pools_changed(fx);
         self.open_if_known(fx);

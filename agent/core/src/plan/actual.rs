@@ -93,21 +93,34 @@ fn merge_other(store: &mut Store, tunnels: &BTreeMap<SwIfIndex, Tunnel>, key: Ro
     let spec = match into {
         Some(tunnel) if store.present(&ObjectKey::Tunnel(tunnel)) => Some(Spec::Leads(tunnel)),
         Some(_) => return,
-        None => None,
+        None => flat(&key, paths),
     };
-    let flat = || {
-        let recursive = |path: &FibPath| {
-            matches!(path.kind, FibPathKind::Recursive(_, TableId::MAIN) | FibPathKind::Drop)
-        };
-        key.prefix.prefix_len() > 0 && !paths.is_empty() && paths.iter().all(recursive)
-    };
-    if spec.is_some() || flat() {
+    if let Some(spec) = spec {
         let key = ObjectKey::OtherRoute(key);
         let entry = store.objects.entry(key).or_default();
         entry.actual = Actual::Present;
         entry.adopted = true;
-        store.set_held(&key, spec);
+        store.set_held(&key, Some(spec));
     }
+}
+
+/// What is known of a route that leads into no interface; `None` where it can't be an agent's.
+fn flat(key: &RouteKey, paths: &[FibPath]) -> Option<Spec> {
+    if key.prefix.prefix_len() == 0 || paths.is_empty() {
+        return None;
+    }
+    let mut gateways = Vec::new();
+    for path in paths {
+        match path.kind {
+            FibPathKind::Recursive(gateway, TableId::MAIN) => gateways.push(gateway),
+            FibPathKind::Drop => {}
+            FibPathKind::Attached(_)
+            | FibPathKind::Via(..)
+            | FibPathKind::Recursive(..)
+            | FibPathKind::Other => return None,
+        }
+    }
+    Some(Spec::Through(gateways.into()))
 }
 
 /// Looks for the uplink among VPP's interfaces. True where it is another one than before.

@@ -2,7 +2,8 @@
 //! behind our back; putting it right is the plan's usual work after a dump, so nothing here acts.
 //!
 //! VPP lists a route only under its best source: one that somebody else's route hides looks absent each time. Such a
-//! route is put again, which changes nothing, and is told apart from real repairs.
+//! route is put again, which changes nothing, and is told apart from real repairs. What was put right and has been changed or
+//! taken away again at the next audit is disputed: somebody else writes it too.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use bgp_core::time::Instant;
 
 use super::diff::settled;
 use super::order::{End, Rules};
-use crate::desired::{Actual, ObjectEntry, ObjectKey, Store, VppKey};
+use crate::desired::{Actual, ObjectEntry, ObjectKey, SetId, Store, VppKey};
 use crate::event::SwIfIndex;
 
 /// At most so many objects are named; the counts are complete.
@@ -26,7 +27,10 @@ pub struct Audit {
     pub found: usize,
     /// So many of them had been found by the audit before, too: most likely somebody else's routes hide them.
     pub again: usize,
-    /// The first hundred of them.
+    /// So many of those were changed or taken away anew after they had been put right: somebody else writes them too, or this VPP
+    /// doesn't keep them.
+    pub disputed: usize,
+    /// The first hundred of what was found, what is disputed before the rest.
     pub objects: Vec<VppKey>,
 }
 
@@ -111,8 +115,18 @@ impl Audits {
         }
         let found: BTreeSet<VppKey> = unsettled(store).difference(&before.unsettled).copied().collect();
         let again = found.intersection(&self.found).count();
-        let objects: Vec<VppKey> = found.iter().take(NAMED).copied().collect();
-        if found.len() > again {
+        let is_disputed = |key: &VppKey| self.found.contains(key) && !looks_hidden(store, key);
+        let (disputed, others): (Vec<VppKey>, Vec<VppKey>) = found.iter().partition(|key| is_disputed(key));
+        let objects: Vec<VppKey> = disputed.iter().chain(&others).take(NAMED).copied().collect();
+        let disputed = disputed.len();
+        if disputed > 0 {
+            let first = objects.iter().take(3).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            tracing::warn!(
+                objects = disputed,
+                first,
+                "vpp: changed anew after it had been put right: another writer is at work; repairing"
+            );
+        } else if found.len() > again {
             let first = objects.iter().take(3).map(ToString::to_string).collect::<Vec<_>>().join(", ");
             tracing::warn!(
                 objects = found.len(),
@@ -123,13 +137,19 @@ impl Audits {
         } else {
             tracing::debug!(objects = found.len(), "vpp audited");
         }
-        self.last = Some(Audit { number: self.number, found: found.len(), again, objects });
+        self.last = Some(Audit { number: self.number, found: found.len(), again, disputed, objects });
         self.found = found;
     }
 
     pub(super) const fn last(&self) -> Option<&Audit> {
         self.last.as_ref()
     }
+}
+
+/// A route that isn't listed may be there, below a better one of somebody else's.
+fn looks_hidden(store: &Store, key: &VppKey) -> bool {
+    let VppKey::Route(route) = key else { return false };
+    store.route(route).is_none_or(|entry| entry.actual == SetId::NONE)
 }
 
 /// Everything that is not in VPP as it shall be, as far as VPP shows it.

@@ -3,7 +3,7 @@
 //! `operation` says what an executor is asked to do. `order` gives every object its rank and what it needs, `steps` the
 //! actions that make, change and delete it. `diff` looks at one entry of the store and says the next step. `actual` turns a dump into what is known of
 //! VPP, and `audit` says what differed from it. `run` is the reconciler of VPP as a value: what is ready, in flight, retried, blocked; `report` counts for people how that stands, and
-//! `standing` says it of each object. `speaker` is the same for
+//! `standing` says it of each object. `rivals` watches for others who write into the same VPP. `speaker` is the same for
 //! the speaker, which is simpler: it lives in this process and starts empty.
 //!
 //! *Absent on purpose:* waiting. The engine hands an operation over when the executor has a free slot, and hears of
@@ -16,6 +16,7 @@ mod diff;
 mod operation;
 mod order;
 mod report;
+mod rivals;
 mod run;
 mod sessions;
 mod speaker;
@@ -25,8 +26,8 @@ mod steps;
 pub(crate) use actual::Srv6Pools;
 pub use audit::Audit;
 pub use operation::{
-    IkeAction, IkeRequest, NatAction, OpId, Retval, SpeakerOp, Srv6Action, TUNNEL_TAG, VppAction, VppFailure,
-    VppOp, WireguardAction, profile_ends, profile_name, tag,
+    IkeAction, IkeRequest, NatAction, OpId, Retval, SOURCE_NAME, SpeakerOp, Srv6Action, TUNNEL_TAG,
+    VppAction, VppFailure, VppOp, WireguardAction, profile_ends, profile_name, tag,
 };
 pub(crate) use order::family;
 pub use report::{BlockedObject, Course, KindCounts, PendingObject, VppReport, VppState, WireguardSession};

@@ -23,6 +23,9 @@ use crate::model::TableId;
 pub use srv6::Srv6Action;
 pub use wireguard::WireguardAction;
 
+/// The name of our FIB source, which marks routes as ours.
+pub const SOURCE_NAME: &str = "peregrine";
+
 /// What the tags of our tunnels begin with; the kind and an address follow.
 pub const TUNNEL_TAG: &str = "peregrine ";
 

@@ -16,15 +16,18 @@ use super::actual::{self, Srv6Pools};
 use super::audit::{Audit, Audits, Before};
 use super::backoff::pause;
 use super::diff::{Step, object_step, route_step};
-use super::operation::{NatAction, OpId, TUNNEL_TAG, VppAction, VppFailure, VppOp, WireguardAction};
+use super::operation::{
+    NatAction, OpId, SOURCE_NAME, TUNNEL_TAG, VppAction, VppFailure, VppOp, WireguardAction,
+};
 use super::order::Rank;
+use super::rivals::Rivals;
 use super::sessions::Sessions;
 use super::steps;
 use crate::config::VppConfig;
 use crate::desired::{Actual, IkeHeld, ObjectKey, SetId, Spec, State, Store, Tunnel, VppKey};
 use crate::effects::VppEdit;
 use crate::event::{Dump, Generation, Interface, SwIfIndex, VppReply};
-use crate::model::RouteKey;
+use crate::model::{Condition, RouteKey};
 
 /// An empty queue with more room than this gives its memory back.
 const ROOMY: usize = 4096;
@@ -57,6 +60,7 @@ pub(crate) struct VppPlan {
     /// Interfaces that were seen while a dump was out: they are newer than those of the dump.
     newer: Option<Vec<Interface>>,
     pub(super) audits: Audits,
+    rivals: Rivals,
     /// Sessions with WireGuard peers.
     pub(super) sessions: Sessions,
     /// Touched keys being looked at; empty in between.
@@ -101,6 +105,7 @@ impl VppPlan {
             interfaces: Vec::new(),
             newer: None,
             audits: Audits::new(audit),
+            rivals: Rivals::default(),
             sessions: Sessions::default(),
             batch: Vec::new(),
         }
@@ -136,6 +141,7 @@ impl VppPlan {
     /// The connection is gone.
     pub(crate) fn lost(&mut self) {
         self.link = Link::Down;
+        self.rivals.forget();
         self.audits.cancel();
         self.clear_work();
         actual::forget(&mut self.store);
@@ -200,6 +206,15 @@ impl VppPlan {
     /// The last audit, once nothing that it found is left to do.
     pub(crate) fn audited(&self) -> Option<&Audit> {
         self.audits.last().filter(|_| self.link == Link::Running && self.idle())
+    }
+
+    /// What is to be said of others who write into VPP, where that is something else than before.
+    pub(crate) fn take_rivals(&mut self) -> Option<Vec<Condition>> {
+        let source = match self.store.objects.get(&ObjectKey::FibSource).map(|entry| entry.actual) {
+            Some(Actual::Source(id)) => Some(id),
+            Some(Actual::Absent | Actual::Present | Actual::Interface(_) | Actual::Index(_)) | None => None,
+        };
+        self.rivals.news(self.audits.last(), source)
     }
 
     /// Whether VPP, or somebody else, has deleted a tunnel that nothing of ours deletes now.
@@ -275,6 +290,7 @@ impl VppPlan {
         if self.audits.under_way() {
             before.keep_unseen(&mut self.store);
         }
+        self.rivals.read(dump, SOURCE_NAME);
         self.sessions.read(dump);
         self.interfaces = newer.unwrap_or_else(|| dump.interfaces.clone());
         actual::find_uplink(&mut self.store, &self.interfaces);
@@ -570,6 +586,9 @@ impl VppPlan {
                     if let Some(action) = self.look_at(now, key) {
                         if let VppAction::Nat(NatAction::Exclude { prefix, add: true }) = action {
                             self.store.noted.note(prefix);
+                        }
+                        if action == VppAction::AddFibSource {
+                            self.rivals.asks_for_source();
                         }
                         let id = self.op_id();
                         self.in_flight.insert(id, key);

@@ -196,6 +196,10 @@ fn in_figures(spec: &Spec) -> String {
         }
         Spec::SrSteering(bsid) => format!("into sr policy {bsid}"),
         Spec::Leads(tunnel) => format!("into {tunnel}"),
+        Spec::Through(gateways) => {
+            let all: Vec<String> = gateways.iter().map(ToString::to_string).collect();
+            format!("via {}", all.join(" and "))
+        }
         Spec::WireguardPeer(peer) => {
             format!("at {} port {}, allowed prefixes: {}", peer.endpoint, peer.port, peer.allowed.len())
         }

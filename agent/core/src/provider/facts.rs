@@ -71,6 +71,11 @@ impl Facts {
         self.nodes.get(&self.me)
     }
 
+    /// The addresses of all nodes but ours.
+    pub(crate) fn others(&self) -> impl Iterator<Item = IpAddr> {
+        self.nodes.iter().filter(|(name, _)| **name != self.me).flat_map(|(_, node)| node.addresses())
+    }
+
     /// Our own address of the IP version of `remote`, from which a tunnel to it goes.
     pub(crate) fn local(&self, remote: IpAddr) -> Result<IpAddr, Unserved> {
         let local = self.own().and_then(|node| node.address(family_of(remote)));

@@ -28,6 +28,8 @@ pub struct Vpp {
     pub vrfs: BTreeMap<(u32, Family), TableId>,
     pub tables: BTreeSet<(TableId, Family)>,
     pub source: Option<FibSourceId>,
+    /// Names of the FIB sources of others.
+    pub sources: Vec<&'static str>,
     pub peers: BTreeMap<u32, Peer>,
     /// Which peer each gateway on a WireGuard interface leads to. When that one goes it leads nowhere, though another one could
     /// have its address, until a peer is added.
@@ -110,6 +112,7 @@ impl Vpp {
                 (TableId::MAIN, Family::Ipv6Unicast),
             ]),
             source: None,
+            sources: Vec::new(),
             peers: BTreeMap::new(),
             bound: BTreeMap::new(),
             routes: BTreeMap::new(),
@@ -440,6 +443,12 @@ impl Vpp {
             interfaces: self.interfaces.values().cloned().collect(),
             tables: self.tables.iter().copied().collect(),
             fib_source: self.source,
+            source_names: self
+                .sources
+                .iter()
+                .map(|name| (*name).into())
+                .chain(self.source.map(|_| "peregrine".into()))
+                .collect(),
             tunnels: self
                 .tunnels
                 .iter()

@@ -91,9 +91,9 @@ async fn serve_node(file: Option<PathBuf>, mut settings: Settings, log: LogContr
             None
         }
     };
-    let _claim = match &settings.vpp {
+    let claim = match &settings.vpp {
         Some(vpp) => match writers::claim(vpp).await {
-            Ok(claim) => claim,
+            Ok(claim) => Some(claim),
             Err(writer) => {
                 tracing::error!(%writer, "cannot start");
                 return ExitCode::FAILURE;
@@ -165,6 +165,7 @@ async fn serve_node(file: Option<PathBuf>, mut settings: Settings, log: LogContr
         info_file: vpp.as_ref().and(settings.info_file.as_deref()).map(InfoFile::new),
         notes,
         status,
+        claim,
     };
     let mut engine = EngineTask::new(config, vpp, speaker.clone(), rib, objects, files, asks);
     loop {

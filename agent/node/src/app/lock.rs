@@ -1,7 +1,8 @@
 //! One agent at a time for a folder of state, and for a VPP: two would undo each other's work.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use tokio::time::{Duration, Instant};
@@ -11,7 +12,16 @@ use rustix::io::Errno;
 
 /// Held for as long as the process runs; the system lets go of it however the process ends.
 #[derive(Debug)]
-pub(super) struct Lock(#[allow(dead_code)] File);
+pub(super) struct Lock(File);
+
+impl Lock {
+    /// Whether the file of this name is still the one that is held: another process that found none there has made one of its own.
+    pub(super) fn is(&self, file: &Path) -> bool {
+        let identity = |meta: Metadata| (meta.dev(), meta.ino());
+        let now = std::fs::metadata(file).map(identity).ok();
+        now.is_some() && now == self.0.metadata().map(identity).ok()
+    }
+}
 
 /// Why a lock can't be had.
 #[derive(Debug, thiserror::Error)]
@@ -38,21 +48,22 @@ pub(super) async fn take_in_time(folder: &Path, waits: impl FnOnce()) -> Result<
 
 /// Take a file, which is made where it is missing; its folder is not.
 pub(super) async fn take_file_in_time(file: &Path, waits: impl FnOnce()) -> Result<Lock, LockError> {
-    match take(file) {
+    match take_file(file) {
         Err(LockError::Held) => waits(),
         taken => return taken,
     }
     let deadline = Instant::now() + PATIENCE;
     loop {
         tokio::time::sleep(AGAIN).await;
-        match take(file) {
+        match take_file(file) {
             Err(LockError::Held) if Instant::now() < deadline => {}
             taken => return taken,
         }
     }
 }
 
-fn take(file: &Path) -> Result<Lock, LockError> {
+/// Take a file, or say at once that another process has it.
+pub(super) fn take_file(file: &Path) -> Result<Lock, LockError> {
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(file)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(Lock(file)),
@@ -70,7 +81,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("a/b");
         let held = take_in_time(&folder, || panic!("nobody has it")).await.unwrap();
-        assert!(matches!(take(&folder.join("lock")), Err(LockError::Held)));
+        assert!(matches!(take_file(&folder.join("lock")), Err(LockError::Held)));
         drop(held);
         take_in_time(&folder, || panic!("nobody has it")).await.unwrap();
         let nowhere = take_in_time(Path::new("/dev/null/x"), || panic!("nobody has it")).await;
@@ -80,7 +91,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_end_of_another_is_waited_for_but_not_for_ever() {
         let dir = tempfile::tempdir().unwrap();
-        let held = take(&dir.path().join("lock")).unwrap();
+        let held = take_file(&dir.path().join("lock")).unwrap();
         let said = std::cell::Cell::new(0);
         let say = || said.set(said.get() + 1);
         assert!(matches!(take_in_time(dir.path(), say).await, Err(LockError::Held)));

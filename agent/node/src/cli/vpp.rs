@@ -58,7 +58,7 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
 
 /// What the audit that was asked for found.
 fn audited(vpp: &Vpp) -> String {
-    let Some(Audited { number, found, again, objects }) = &vpp.audit else {
+    let Some(Audited { number, found, again, disputed, objects }) = &vpp.audit else {
         return "No audit: VPP can't be read now.\n".into();
     };
     if *found == 0 {
@@ -71,7 +71,15 @@ fn audited(vpp: &Vpp) -> String {
     if (objects.len() as u64) < *found {
         out += &paragraph(2, &format!("and {} more", *found - objects.len() as u64));
     }
-    if *again > 0 {
+    if *disputed > 0 {
+        let text = format!(
+            "{disputed} of them for the second time, changed anew after they had been put right: another client of VPP writes \
+             them, too"
+        );
+        out += &paragraph(0, &text);
+    }
+    let again = again.saturating_sub(*disputed);
+    if again > 0 {
         let text = format!(
             "{again} of them for the second time: most likely routes of somebody else's hide them, which VPP prefers"
         );
@@ -292,7 +300,7 @@ Configuration:
         assert_eq!(with(None), "No audit: VPP can't be read now.\n");
         let mut audit = Audited { number: 2, ..Audited::default() };
         assert_eq!(with(Some(audit.clone())), "Audit 2: VPP holds what was put into it.\n");
-        (audit.found, audit.again) = (3, 1);
+        (audit.found, audit.again, audit.disputed) = (3, 2, 1);
         audit.objects = vec!["ipip tunnel 192.0.2.1 to 192.0.2.2".into(), "route 10.0.0.0/8 table 0".into()];
         assert_eq!(
             with(Some(audit)),
@@ -301,6 +309,8 @@ Audit 2: not as they had been put, and put again: 3
   ipip tunnel 192.0.2.1 to 192.0.2.2
   route 10.0.0.0/8 table 0
   and 1 more
+1 of them for the second time, changed anew after they had been put right: another client of VPP
+writes them, too
 1 of them for the second time: most likely routes of somebody else's hide them, which VPP prefers
 "
         );

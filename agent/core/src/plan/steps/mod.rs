@@ -111,10 +111,14 @@ pub(super) fn delete(store: &Store, key: &ObjectKey, entry: &ObjectEntry) -> Opt
 /// Whether an object that nobody wants stays for now, for another reason than being used; it is touched when that ends.
 pub(super) fn stays(store: &Store, key: &ObjectKey, entry: &ObjectEntry) -> bool {
     let ObjectKey::OtherRoute(route) = key else { return false };
-    // Traffic must not fall between it and ours. One that leads into no tunnel is another agent's only if ours says the
-    // same; else it may be anybody's.
+    // Traffic must not fall between it and ours. One that leads into no tunnel is another agent's if ours says the same, or if it
+    // is the cluster's by its prefix or its gateways: then it is left over from before. Else it may be anybody's.
     match store.route(route) {
         Some(ours) if ours.desired != SetId::NONE => ours.desired != ours.actual,
-        Some(_) | None => !matches!(entry.held(), Some(Spec::Leads(_))),
+        Some(_) | None => match entry.held() {
+            Some(Spec::Leads(_)) => false,
+            Some(Spec::Through(gateways)) => !store.territory.has(&route.prefix, gateways),
+            Some(_) | None => true,
+        },
     }
 }

@@ -8,7 +8,7 @@ use agent_core::event::{Dump, DumpedTunnel, FibPath, FibSourceId, Interface, SwI
 use agent_core::model::{RouteKey, TableId, Vni};
 use agent_core::plan::TUNNEL_TAG;
 use bgp_core::Family;
-use vpp_client::wire::api::fib::FibSourceDump;
+use vpp_client::wire::api::fib::{FibSourceDetails, FibSourceDump};
 use vpp_client::wire::api::interface::SwInterfaces;
 use vpp_client::wire::api::ip::{IpAddressDump, IpRouteV2Dump, IpTableDump, IpUnnumberedDump};
 use vpp_client::wire::api::ipip::{IpipTunnelDump, TunnelMode};
@@ -23,7 +23,8 @@ use super::{ike, nat, wireguard};
 pub(super) async fn everything(client: &Client, adopt: bool) -> Result<Dump, CallError> {
     let interfaces = interfaces(client).await?;
     let tables = tables(client).await?;
-    let fib_source = fib_source(client).await?;
+    let sources = sources(client).await?;
+    let fib_source = named(&sources, SOURCE_NAME);
     let mut tunnels = tunnels(client).await?;
     tunnels.extend(wireguard::interfaces(client).await?);
     let wireguard = wireguard::peers(client).await?;
@@ -34,11 +35,12 @@ pub(super) async fn everything(client: &Client, adopt: bool) -> Result<Dump, Cal
     let ike = ike::profiles(client).await?;
     let snat = nat::addresses(client).await?;
     let srv6 = super::srv6::dump(client).await?;
-    let others = if adopt { others(client).await? } else { Vec::new() };
+    let others = if adopt { others(client, &sources).await? } else { Vec::new() };
     Ok(Dump {
         interfaces,
         tables,
         fib_source,
+        source_names: sources.iter().map(|(name, _)| Arc::clone(name)).collect(),
         tunnels,
         vrfs: Vec::new(),
         srv6,
@@ -99,14 +101,21 @@ pub(super) async fn tables(client: &Client) -> Result<Vec<(TableId, Family)>, Ca
 
 /// Ours.
 pub(super) async fn fib_source(client: &Client) -> Result<Option<FibSourceId>, CallError> {
-    source_named(client, SOURCE_NAME).await
+    Ok(named(&sources(client).await?, SOURCE_NAME))
+}
+
+/// All FIB sources, each with its name.
+async fn sources(client: &Client) -> Result<Vec<(Arc<str>, FibSourceId)>, CallError> {
+    let all = client.dump_all(&FibSourceDump::default()).await?;
+    let source = |details: &FibSourceDetails| {
+        (Arc::from(&*details.src.name.to_str()), FibSourceId(details.src.id.value()))
+    };
+    Ok(all.iter().map(source).collect())
 }
 
 /// The smallest where there are several: VPP makes another one for each request.
-async fn source_named(client: &Client, name: &str) -> Result<Option<FibSourceId>, CallError> {
-    let all = client.dump_all(&FibSourceDump::default()).await?;
-    let named = all.iter().filter(|details| details.src.name.to_str() == name);
-    Ok(named.map(|details| FibSourceId(details.src.id.value())).min())
+fn named(sources: &[(Arc<str>, FibSourceId)], name: &str) -> Option<FibSourceId> {
+    sources.iter().filter(|(its, _)| &**its == name).map(|(_, id)| *id).min()
 }
 
 async fn tunnels(client: &Client) -> Result<Vec<DumpedTunnel>, CallError> {
@@ -173,8 +182,11 @@ async fn routes(
 const API_SOURCE: &str = "API";
 
 /// The routes of VPP's own source in the tables that agents for Calico write.
-async fn others(client: &Client) -> Result<Vec<(RouteKey, Vec<FibPath>)>, CallError> {
-    let Some(source) = source_named(client, API_SOURCE).await? else { return Ok(Vec::new()) };
+async fn others(
+    client: &Client,
+    sources: &[(Arc<str>, FibSourceId)],
+) -> Result<Vec<(RouteKey, Vec<FibPath>)>, CallError> {
+    let Some(source) = named(sources, API_SOURCE) else { return Ok(Vec::new()) };
     let tables = [TableId::MAIN, TableId::PODS];
     let tables: Vec<(TableId, Family)> =
         tables.iter().flat_map(|table| Family::UNICAST.map(|family| (*table, family))).collect();

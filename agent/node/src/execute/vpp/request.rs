@@ -39,7 +39,7 @@ use vpp_client::{Client, FromReply, Full, Pipeline};
 use super::{Wanted, wireguard};
 
 /// The name of our FIB source in VPP.
-pub(super) const SOURCE_NAME: &str = "peregrine";
+pub(super) use agent_core::plan::SOURCE_NAME;
 /// Its priority: below VPP's API source, which has 128, so that what others put there stays in force.
 const SOURCE_PRIORITY: u8 = 130;
 /// The name of tables that we have to make ourselves.

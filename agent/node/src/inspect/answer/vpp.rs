@@ -73,7 +73,9 @@ pub(crate) struct Audited {
     pub(crate) found: u64,
     /// How many of them had been found by the audit before, too.
     pub(crate) again: u64,
-    /// The first ones of them.
+    /// How many of those had been changed or taken away anew after they had been put right: another writer is at work.
+    pub(crate) disputed: u64,
+    /// The first ones of them, those that are disputed before the others.
     pub(crate) objects: Vec<String>,
 }
 
