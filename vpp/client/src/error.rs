@@ -72,7 +72,7 @@ pub enum ConnectError {
 }
 
 fn because(name: &MsgName) -> &'static str {
-    vpp_wire::beforehand::rule(name.name()).map_or("", |rule| rule.because)
+    vpp_wire::beforehand::rule(name.name()).map_or("what it names must be there", |rule| rule.because)
 }
 
 fn list(names: &[MsgName]) -> String {

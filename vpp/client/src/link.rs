@@ -236,6 +236,7 @@ impl Link {
             };
             match self.window.answer(context, id, deadline) {
                 Match::Details(to) => {
+                    self.told.list(id, payload);
                     if let Err(error) = to.details(payload)
                         && let Some(to) = self.window.give_up(context)
                     {
@@ -246,9 +247,8 @@ impl Link {
                     // Of a dump the details were the answer, whatever stands behind them.
                     let good = context_at(payload, at + 4).is_some_and(|retval| retval.value() == 0);
                     match details {
-                        Some(details) => self.told.hear(details),
-                        None if good => self.told.hear(id),
-                        None => {}
+                        Some(details) => self.told.listed(details),
+                        None => self.told.hear(id, context, good, payload),
                     }
                     to.done(Ok(payload));
                 }
@@ -294,11 +294,15 @@ impl Link {
                 continue;
             };
             let frames = self.admitted..self.admitted + entry.bytes;
-            match self.resolve(&entry, generation) {
+            let payload = self.staged.bytes.get(frames.start + HEADER..frames.end).unwrap_or_default();
+            match self.resolve(&entry, generation, payload) {
                 Ok((request, expected)) => {
                     let Ok(context) = self.window.open(expected, deadline, entry.to.sent()) else {
                         unreachable!("the window has room");
                     };
+                    let payload =
+                        self.staged.bytes.get(frames.start + HEADER..frames.end).unwrap_or_default();
+                    self.told.ask(request, context, payload);
                     let (first, ping) =
                         self.staged.bytes[frames].split_at_mut(entry.ping_at.unwrap_or(entry.bytes));
                     for (frame, id) in [(first, request), (ping, id::CONTROL_PING)] {
@@ -319,7 +323,12 @@ impl Link {
     }
 
     /// The id of a request on this connection, and those of its answers.
-    fn resolve(&self, entry: &Entry, generation: Generation) -> Result<(MsgId, Expected), CallError> {
+    fn resolve(
+        &self,
+        entry: &Entry,
+        generation: Generation,
+        payload: &[u8],
+    ) -> Result<(MsgId, Expected), CallError> {
         if entry.pin.is_some_and(|pin| pin != generation) {
             return Err(CallError::NotSent);
         }
@@ -332,7 +341,7 @@ impl Link {
             (None, Some(end)) => Expected { last: lookup(end)?, details: Some(answer) },
             (None, None) => Expected { last: answer, details: None },
         };
-        if !self.told.allows(request) {
+        if !self.told.allows(request, payload) {
             return Err(CallError::Unprepared(entry.request.name));
         }
         Ok((request, expected))

@@ -1,6 +1,6 @@
 //! What is asked and done before anything else: looking first, healing, and the form that this VPP has.
 
-use vpp_wire::api::fib::{FibSourceAdd, FibSourceDump};
+use vpp_wire::api::fib::{FibSourceAdd, FibSourceDetails, FibSourceDump};
 use vpp_wire::api::ikev2::{Ikev2SetIkeTransforms, Ikev2SetIkeTransforms2602};
 use vpp_wire::api::interface::{SwInterfaceTxPlacementDetails, SwInterfaceTxPlacementGet};
 use vpp_wire::message::Tailed;
@@ -41,6 +41,133 @@ async fn what_could_go_wrong_unseen_waits_for_a_look() {
     let _peer = vpp.accept().await;
     up_after(&client, first).await;
     assert_eq!(client.call(&add).await.map(drop), unprepared);
+}
+
+fn zeroed<M: FromBytes>() -> M {
+    M::read_from_bytes(&vec![0; size_of::<M>()]).unwrap()
+}
+
+/// What a request names that VPP does not look for must have been told: here a table, without which VPP dies.
+#[tokio::test(start_paused = true)]
+async fn steering_needs_a_table_that_is_there() {
+    use vpp_wire::api::ip::{IpTableAddDel, IpTableDetails, IpTableDump};
+    use vpp_wire::api::sr::SrSteeringAddDel;
+    use vpp_wire::types::{IpTable, TableId};
+    let vpp = Vpp::listen();
+    let (client, _notices, mut peer) = vpp.client(settings()).await;
+    let bsid = std::net::Ipv6Addr::LOCALHOST;
+    let steer = |table, prefix: &str| {
+        SrSteeringAddDel::add(TableId::new(table), prefix.parse().unwrap(), bsid).unwrap()
+    };
+    let (in_7, in_8) = (steer(7, "10.0.0.0/8"), steer(8, "10.0.0.0/8"));
+    let refused = Err(CallError::Unprepared(SrSteeringAddDel::DESCRIPTOR.name));
+    assert_eq!(client.call(&in_7).await.map(drop), refused, "nothing is told yet");
+    let dump = IpTableDump::default();
+    let (tables, ()) = tokio::join!(client.dump_all(&dump), async {
+        let asked = peer.expect("ip_table_dump").await;
+        let ping = peer.expect("control_ping").await;
+        let mut details = zeroed::<IpTableDetails>();
+        details.table = IpTable::of(TableId::new(7), false);
+        let mut bytes = details.as_bytes().to_vec();
+        bytes[..2].copy_from_slice(&id_of("ip_table_details").value().to_be_bytes());
+        bytes[2..6].copy_from_slice(&asked.context().value().to_be_bytes());
+        peer.send(&bytes).await;
+        peer.answer(&ping, 0).await;
+    });
+    assert_eq!(tables.map(|tables| tables.len()), Ok(1));
+    let take = async |peer: &mut super::vpp::Peer, steering: &SrSteeringAddDel| {
+        let (done, ()) = tokio::join!(client.call(steering), async {
+            let asked = peer.expect("sr_steering_add_del").await;
+            peer.answer(&asked, 0).await;
+        });
+        assert_eq!(done.map(drop), Ok(()));
+    };
+    take(&mut peer, &in_7).await;
+    take(&mut peer, &steer(0, "10.0.0.0/8")).await;
+    assert_eq!(client.call(&steer(7, "2001:db8::/32")).await.map(drop), refused, "7 is one of IPv4");
+    for retval in [-30, 0] {
+        assert_eq!(client.call(&in_8).await.map(drop), refused, "8 isn't there");
+        let add = IpTableAddDel::add(TableId::new(8), false, "").unwrap();
+        let _ = tokio::join!(client.ask(&add), async {
+            let asked = peer.expect("ip_table_add_del").await;
+            peer.answer(&asked, retval).await;
+        });
+    }
+    take(&mut peer, &in_8).await;
+    let delete = IpTableAddDel::del(TableId::new(8), false).unwrap();
+    let (deleted, steered, ()) = tokio::join!(client.call(&delete), client.call(&in_8), async {
+        let asked = peer.expect("ip_table_add_del").await;
+        peer.answer(&asked, 0).await;
+    });
+    assert_eq!((deleted.map(drop), steered.map(drop)), (Ok(()), refused), "it is about to go");
+}
+
+/// VPP takes a route of a source that nobody has made, and nobody can remove it by its name.
+#[tokio::test(start_paused = true)]
+async fn routes_need_a_source_that_is_there() {
+    use vpp_wire::api::ip::{IpRouteAddDelV2, RouteDelete};
+    use vpp_wire::types::{FibSourceId, TableId};
+    let vpp = Vpp::listen();
+    let (client, _notices, mut peer) = vpp.client(settings()).await;
+    let prefix = "10.0.0.0/8".parse().unwrap();
+    let delete = RouteDelete::new(TableId::DEFAULT, prefix, FibSourceId::new(26)).unwrap();
+    let refused = Err(CallError::Unprepared(IpRouteAddDelV2::DESCRIPTOR.name));
+    assert_eq!(client.call(&delete).await.map(drop), refused);
+    let dump = FibSourceDump::default();
+    let (_, ()) = tokio::join!(client.dump_all(&dump), async {
+        let asked = peer.expect("fib_source_dump").await;
+        let ping = peer.expect("control_ping").await;
+        let mut details = zeroed::<FibSourceDetails>();
+        details.src.id = FibSourceId::new(26);
+        let mut bytes = details.as_bytes().to_vec();
+        bytes[..2].copy_from_slice(&id_of("fib_source_details").value().to_be_bytes());
+        bytes[2..6].copy_from_slice(&asked.context().value().to_be_bytes());
+        peer.send(&bytes).await;
+        peer.answer(&ping, 0).await;
+    });
+    let (done, ()) = tokio::join!(client.call(&delete), async {
+        let asked = peer.expect("ip_route_add_del_v2").await;
+        let mut reply = plain(&asked, 0);
+        reply.resize(reply.len() + 4, 0);
+        peer.send(&reply).await;
+    });
+    assert_eq!(done.map(drop), Ok(()));
+}
+
+/// Every request that the table speaks of, on a connection that has been told nothing.
+#[tokio::test(start_paused = true)]
+async fn each_rule_is_kept() {
+    use vpp_wire::api::bfd::BfdUdpAdd;
+    use vpp_wire::api::cnat::{CnatSetSnatPolicy, CnatSnatPolicyAddDelExcludePfx};
+    use vpp_wire::api::feature::FeatureEnableDisable;
+    use vpp_wire::api::ikev2::Ikev2SetResponder;
+    use vpp_wire::api::ipip::IpipAddTunnel;
+    use vpp_wire::api::sr::{SrLocalsidAddDel, SrSteeringAddDel};
+    use vpp_wire::api::wireguard::WireguardInterfaceCreate;
+    let vpp = Vpp::listen();
+    let (client, _notices, _peer) = vpp.client(settings()).await;
+    let mut kept = Vec::new();
+    macro_rules! refused {
+        ($($request:ty),+ $(,)?) => {$(
+            let name = <$request>::DESCRIPTOR.name;
+            assert_eq!(client.call(&zeroed::<$request>()).await.map(drop), Err(CallError::Unprepared(name)));
+            kept.push(name.name());
+        )+};
+    }
+    refused!(
+        CnatSetSnatPolicy,
+        CnatSnatPolicyAddDelExcludePfx,
+        SrSteeringAddDel,
+        SrLocalsidAddDel,
+        WireguardInterfaceCreate,
+        FibSourceAdd,
+        FeatureEnableDisable,
+        Ikev2SetResponder,
+        BfdUdpAdd,
+        IpipAddTunnel,
+    );
+    let rules: Vec<_> = vpp_wire::beforehand::RULES.iter().map(|rule| rule.request).collect();
+    assert_eq!(kept, rules, "a rule without a line here, or in another order");
 }
 
 /// An error is no answer to the question.
