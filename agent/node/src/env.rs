@@ -15,7 +15,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use table::{JSON_VARIABLES, ROWS, Row, WITHOUT_EFFECT, parse_listen, value};
+use table::{JSON_VARIABLES, ROWS, Row, WITHOUT_EFFECT, listen, parse_listen, value};
 
 use agent_core::Srv6Config;
 use agent_core::config::{Encryption, IpsecConfig, RoutePriorities};
@@ -40,6 +40,8 @@ pub(crate) struct Settings {
     pub(crate) uplink: Option<String>,
     /// What VPP's manager wrote, where there is one.
     pub(crate) info_file: Option<PathBuf>,
+    /// VPP's statistics socket, where there may be one.
+    pub(crate) stats: Option<PathBuf>,
     /// How long VPP may be away before own prefixes are withdrawn.
     pub(crate) loss_grace: Duration,
     /// How often all that VPP holds is compared with what is wanted; never where `None`.
@@ -62,6 +64,8 @@ pub(crate) struct Settings {
     pub(crate) state: PathBuf,
     /// Where `/liveness`, `/readiness` and `/status` are served.
     pub(crate) health: Option<SocketAddr>,
+    /// Where `/metrics` is served.
+    pub(crate) metrics: Option<SocketAddr>,
     /// What is logged and how.
     pub(crate) log: LogSettings,
     /// SRv6, where it is on.
@@ -79,6 +83,7 @@ impl Settings {
             vpp,
             uplink,
             info_file,
+            stats,
             loss_grace,
             audit,
             mode,
@@ -90,6 +95,7 @@ impl Settings {
             api,
             state,
             health,
+            metrics,
             log,
             srv6,
         } = self;
@@ -100,6 +106,7 @@ impl Settings {
             ("vpp.socket", *vpp != new.vpp),
             ("vpp.uplink", *uplink != new.uplink),
             ("vpp.info-file", *info_file != new.info_file),
+            ("vpp.stats", *stats != new.stats),
             ("vpp.loss-grace", *loss_grace != new.loss_grace),
             ("vpp.audit", *audit != new.audit),
             ("bgp.mode", *mode != new.mode),
@@ -112,6 +119,7 @@ impl Settings {
             ("api", *api != new.api),
             ("state", *state != new.state),
             ("health", *health != new.health),
+            ("metrics", *metrics != new.metrics),
             ("log.level", log.level != new.log.level),
             ("log.format", log.format != new.log.format),
             ("features.srv6", srv6.is_some() != new.srv6.is_some()),
@@ -298,6 +306,7 @@ struct Draft {
     vpp: Option<Option<PathBuf>>,
     uplink: Option<String>,
     info_file: Option<Option<PathBuf>>,
+    stats: Option<Option<PathBuf>>,
     loss_grace: Option<Duration>,
     audit: Option<Option<Duration>>,
     mode: Mode,
@@ -311,6 +320,8 @@ struct Draft {
     api: Option<PathBuf>,
     state: Option<PathBuf>,
     health: Option<Option<SocketAddr>>,
+    metrics: Option<Option<SocketAddr>>,
+    calico_metrics: CalicoMetrics,
     log: LogSettings,
     srv6: srv6::Draft,
 }
@@ -321,6 +332,19 @@ struct IpsecDraft {
     extra_addresses: Option<u8>,
     cross_tunnels: Option<bool>,
     async_threads: Option<u32>,
+}
+
+/// Metrics as the variables of the agent for Calico and VPP switch them on. The key wins.
+#[derive(Debug, Default)]
+struct CalicoMetrics {
+    on: bool,
+    address: Option<Option<SocketAddr>>,
+}
+
+impl CalicoMetrics {
+    fn address(&self) -> Option<SocketAddr> {
+        self.on.then(|| self.address.unwrap_or_else(|| parse_listen(":8888")))?
+    }
 }
 
 impl Draft {
@@ -343,6 +367,7 @@ impl Draft {
             vpp: self.vpp.unwrap_or_else(|| Some("/var/run/vpp/vpp-api.sock".into())),
             uplink: self.uplink,
             info_file: self.info_file.unwrap_or_else(|| Some("/var/run/vpp/vppmanagerinfofile".into())),
+            stats: self.stats.unwrap_or_else(|| Some("/var/run/vpp/stats.sock".into())),
             loss_grace: self.loss_grace.unwrap_or(Duration::from_secs(5)),
             audit: self.audit.unwrap_or(Some(Duration::from_secs(300))),
             mode: self.mode,
@@ -359,6 +384,7 @@ impl Draft {
             api: self.api.unwrap_or_else(|| crate::cli::DEFAULT_SOCKET.into()),
             state: self.state.unwrap_or_else(|| "/var/lib/peregrine".into()),
             health: self.health.unwrap_or_else(|| parse_listen(":9090")),
+            metrics: self.metrics.unwrap_or_else(|| self.calico_metrics.address()),
             log: self.log,
             srv6,
         })
@@ -520,6 +546,9 @@ fn read_json(name: &str, text: &str, draft: &mut Draft) -> Vec<Mistake> {
     };
     let mut mistakes = Vec::new();
     for entry in entries {
+        if let Value::Scalar { text, .. } = &entry.value.value {
+            mistakes.extend(calico_metrics(name, &entry.key, text, &mut draft.calico_metrics).err());
+        }
         let row = key_of(&entry.key).and_then(|key| ROWS.iter().find(|row| row.key == key));
         if let (Some(row), Value::Scalar { text, .. }) = (row, &entry.value.value) {
             let text = if row.key == "health" { format!(":{text}") } else { text.clone() };
@@ -527,6 +556,18 @@ fn read_json(name: &str, text: &str, draft: &mut Draft) -> Vec<Mistake> {
         }
     }
     mistakes
+}
+
+/// The two fields that are about metrics.
+fn calico_metrics(name: &str, field: &str, text: &str, draft: &mut CalicoMetrics) -> Result<(), Mistake> {
+    match (name, field) {
+        ("CALICOVPP_FEATURE_GATES", "prometheusEnabled") => {
+            draft.on = text.parse().map_err(|_| value("true or false", text))?;
+        }
+        ("CALICOVPP_INITIAL_CONFIG", "prometheusListenEndpoint") => draft.address = Some(listen(text)?),
+        _ => {}
+    }
+    Ok(())
 }
 
 #[cfg(test)]

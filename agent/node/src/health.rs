@@ -43,19 +43,23 @@ struct Component {
 
 /// Serve for ever.
 pub(crate) async fn run(address: SocketAddr, engine: mpsc::Sender<Ask>) {
+    serve(bound(address, "health").await, Arc::new(Health(engine))).await;
+}
+
+/// The port for `what`, as soon as it is free.
+pub(crate) async fn bound(address: SocketAddr, what: &str) -> Listener {
     let mut told = false;
-    let listener = loop {
+    loop {
         match TcpListener::bind(address).await {
-            Ok(listener) => break listener,
-            Err(error) if told => tracing::debug!(%address, %error, "no health port yet"),
+            Ok(listener) => return Listener::Tcp(listener),
+            Err(error) if told => tracing::debug!(%address, %error, what, "no port yet"),
             Err(error) => {
-                tracing::warn!(%address, %error, "can't serve health; trying again");
+                tracing::warn!(%address, %error, "can't serve {what}; trying again");
                 told = true;
             }
         }
         tokio::time::sleep(RETRY).await;
-    };
-    serve(Listener::Tcp(listener), Arc::new(Health(engine))).await;
+    }
 }
 
 impl Service for Health {

@@ -17,6 +17,7 @@ mod health;
 mod inspect;
 mod keys;
 mod log;
+mod metrics;
 mod recording;
 mod speaker_file;
 mod watch;

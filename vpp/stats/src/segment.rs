@@ -5,7 +5,9 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::atomic::{Ordering, fence};
+use std::time::Duration;
 
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketAddrUnix, SocketFlags,
     SocketType, connect, recvmsg, socket_with,
@@ -26,6 +28,8 @@ const NAME: usize = 128;
 const NAME_AT: usize = 16;
 /// A vector's length stands so far in front of its first element.
 const LENGTH_BEFORE: usize = 8;
+/// How long VPP may take to answer: one that hangs must not take whoever asks with it.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// Attempts to read while VPP changes things, each after letting others run.
 const ATTEMPTS: u32 = 1000;
 
@@ -84,7 +88,7 @@ pub struct Segment {
 
 impl Segment {
     /// Gets the segment of the VPP that listens on the statistics socket at `path`. Blocks until VPP answers, which it does
-    /// at once.
+    /// at once, or for two seconds.
     ///
     /// # Errors
     /// [`StatsError::Io`], [`StatsError::NoSegment`], [`StatsError::Version`].
@@ -298,6 +302,9 @@ impl Segment {
 fn receive(path: &Path) -> Result<OwnedFd, StatsError> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
         .map_err(io::Error::from)?;
+    for what in [Timeout::Send, Timeout::Recv] {
+        set_socket_timeout(&socket, what, Some(PATIENCE)).map_err(io::Error::from)?;
+    }
     let address = SocketAddrUnix::new(path).map_err(io::Error::from)?;
     connect(&socket, &address).map_err(io::Error::from)?;
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];

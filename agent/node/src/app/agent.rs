@@ -36,6 +36,7 @@ use crate::inspect::answer::Version;
 use crate::inspect::http::{Listener, serve};
 use crate::keys;
 use crate::log::{self, LogControl};
+use crate::metrics;
 use crate::watch::{Directory, InfoFile, RibWatcher};
 
 /// What is done about what is in VPP from another agent, or for one.
@@ -149,6 +150,9 @@ async fn serve_node(file: Option<PathBuf>, mut settings: Settings, log: LogContr
     let (asks_in, asks) = mpsc::channel(16);
     let inspector = Arc::new(Inspector::new(speaker.clone(), Some(asks_in.clone())));
     tokio::spawn(serve(socket, inspector));
+    if let Some(address) = settings.metrics {
+        tokio::spawn(metrics::run(address, asks_in.clone(), settings.stats.clone()));
+    }
     if let Some(address) = settings.health {
         tokio::spawn(health::run(address, asks_in));
     }

@@ -111,6 +111,14 @@ pub(super) const ROWS: &[Row] = &[
         set: |draft, text| set(&mut draft.info_file, optional_path(text)),
     },
     Row {
+        key: "vpp.stats",
+        variables: &["PEREGRINE_VPP_STATS"],
+        default: "/var/run/vpp/stats.sock",
+        help: "VPP's statistics socket, whose counters /metrics serves; none: without them",
+        in_force: true,
+        set: |draft, text| set(&mut draft.stats, optional_path(text)),
+    },
+    Row {
         key: "bgp.mode",
         variables: &["PEREGRINE_BGP_MODE", "CALICOVPP_BGP_SERVER_MODE"],
         default: "dual-stack",
@@ -229,12 +237,9 @@ pub(super) const ROWS: &[Row] = &[
         key: "metrics",
         variables: &["PEREGRINE_METRICS"],
         default: "none",
-        help: "address of /metrics",
-        in_force: false,
-        set: |_, text| match listen(text)? {
-            None => Ok(()),
-            Some(_) => Err(Mistake::Unsupported { remedy: "use none" }),
-        },
+        help: "address of /metrics, such as :8888; none turns it off",
+        in_force: true,
+        set: |draft, text| set(&mut draft.metrics, listen(text)),
     },
     Row {
         key: "log.level",
@@ -425,10 +430,13 @@ pub(super) const JSON_VARIABLES: &[(&str, &str)] = &[
     ("CALICOVPP_IPSEC", "crossIPSecTunnels, nbAsyncCryptoThreads and extraAddresses as ipsec.*"),
     (
         "CALICOVPP_FEATURE_GATES",
-        "srv6Enabled, multinetEnabled and ipsecEnabled as features.*; others are skipped",
+        "srv6Enabled, multinetEnabled and ipsecEnabled as features.*, prometheusEnabled as metrics; others are skipped",
     ),
     ("CALICOVPP_SRV6", "localsidPool and policyPool as srv6.localsid-pool and srv6.policy-pool"),
-    ("CALICOVPP_INITIAL_CONFIG", "healthCheckPort as health; others are skipped"),
+    (
+        "CALICOVPP_INITIAL_CONFIG",
+        "healthCheckPort as health, prometheusListenEndpoint as metrics where prometheusEnabled; others are skipped",
+    ),
 ];
 
 /// Variables that manifests of the agent for Calico and VPP set and that mean nothing to this one.
@@ -487,7 +495,7 @@ fn only_false(text: &str) -> Result<(), Mistake> {
 }
 
 /// `:9090` on all addresses, `ADDRESS:PORT`, or `none`.
-fn listen(text: &str) -> Result<Option<SocketAddr>, Mistake> {
+pub(super) fn listen(text: &str) -> Result<Option<SocketAddr>, Mistake> {
     match text {
         "none" => Ok(None),
         _ => match parse_listen(text) {

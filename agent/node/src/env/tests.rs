@@ -28,6 +28,7 @@ vpp:
   loss-grace: 7s
   audit: 90s
   info-file: /run/info
+  stats: /run/stats
 bgp:
   mode: v4-only
   route-priority: calico
@@ -38,7 +39,7 @@ wireguard: { traffic: pods, or-drop: true }
 api: /run/p.sock
 state: /var/lib/p
 health: "127.0.0.1:9091"
-metrics: none
+metrics: ":8888"
 log: { level: debug, format: json }
 features: { srv6: false, multinet: false, ipsec: true }
 service-prefixes: 10.96.0.0/12, fd00:96::/112
@@ -53,6 +54,7 @@ ipsec: { psk: " swordfish", extra-addresses: 2, cross-tunnels: true, async-crypt
         vpp: Some("/var/run/vpp/vpp-api.sock".into()),
         uplink: Some("host-eth0".into()),
         info_file: Some("/run/info".into()),
+        stats: Some("/run/stats".into()),
         loss_grace: Duration::from_secs(7),
         audit: Some(Duration::from_secs(90)),
         mode: Mode::V4Only,
@@ -69,6 +71,7 @@ ipsec: { psk: " swordfish", extra-addresses: 2, cross-tunnels: true, async-crypt
         api: "/run/p.sock".into(),
         state: "/var/lib/p".into(),
         health: Some("127.0.0.1:9091".parse().unwrap()),
+        metrics: Some("[::]:8888".parse().unwrap()),
         log: LogSettings { level: LogLevel::parse("debug").unwrap(), format: LogFormat::Json },
         srv6: None,
     };
@@ -84,6 +87,8 @@ fn defaults() {
     assert_eq!(settings.loss_grace, Duration::from_secs(5));
     assert_eq!(settings.audit, Some(Duration::from_secs(300)));
     assert_eq!(settings.health, Some("[::]:9090".parse().unwrap()));
+    assert_eq!(settings.metrics, None);
+    assert_eq!(settings.stats, Some("/var/run/vpp/stats.sock".into()));
     assert_eq!(settings.mode, Mode::DualStack);
 }
 
@@ -139,6 +144,24 @@ fn variables_win_over_the_file() {
     assert_eq!(settings.router_id, RouterIdChoice::Hash);
     assert_eq!(settings.health, Some("[::]:9999".parse().unwrap()));
     assert_eq!(settings.log.level, LogLevel::parse("warn").unwrap());
+}
+
+#[test]
+fn metrics_are_switched_on_as_the_older_agent_does() {
+    const GATE: &str = "CALICOVPP_FEATURE_GATES";
+    const INITIAL: &str = "CALICOVPP_INITIAL_CONFIG";
+    let metrics = |variables: &[(&str, &str)]| {
+        let (settings, faults) = read(MINIMAL, variables);
+        assert_eq!(faults, [""; 0]);
+        settings.unwrap().metrics
+    };
+    let endpoint = (INITIAL, r#"{"prometheusListenEndpoint": ":8889"}"#);
+    assert_eq!(metrics(&[endpoint]), None);
+    assert_eq!(metrics(&[(GATE, r#"{"prometheusEnabled": false}"#), endpoint]), None);
+    let on = (GATE, r#"{"prometheusEnabled": true}"#);
+    assert_eq!(metrics(&[on]), Some("[::]:8888".parse().unwrap()));
+    assert_eq!(metrics(&[on, endpoint]), Some("[::]:8889".parse().unwrap()));
+    assert_eq!(metrics(&[on, endpoint, ("PEREGRINE_METRICS", "none")]), None);
 }
 
 #[test]
@@ -243,7 +266,6 @@ fn what_this_release_cannot_do_is_refused_in_words() {
             "datastore: kubernetes",
             "datastore: is not supported by this release; use directory:PATH, a folder of manifests",
         ),
-        ("metrics: \":8888\"", "metrics: is not supported by this release; use none"),
         (
             "bgp: {require-policy: true}",
             "bgp.require-policy: is not supported by this release; leave it false",

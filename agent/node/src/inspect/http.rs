@@ -1,4 +1,4 @@
-//! HTTP/1 as the inspection socket and the health port speak it: JSON answers, long ones in chunks.
+//! HTTP/1 as the inspection socket and the ports for health and metrics speak it: JSON answers, long ones in chunks, and texts.
 
 use std::convert::Infallible;
 use std::fs;
@@ -173,6 +173,11 @@ pub(crate) fn failure(status: StatusCode, error: impl Into<String>) -> Response<
 /// An answer in chunks, of a media type.
 pub(crate) fn chunks(media_type: &'static str, body: Channel<Bytes, BrokenOff>) -> Response<Body> {
     with_type(StatusCode::OK, media_type, Either::Right(body))
+}
+
+/// An answer that is a text.
+pub(crate) fn whole(media_type: &'static str, text: String) -> Response<Body> {
+    with_type(StatusCode::OK, media_type, Either::Left(Full::new(text.into())))
 }
 
 /// The media type of JSON.

@@ -81,6 +81,18 @@ pub(crate) async fn run(words: &[&str]) -> Output {
         .unwrap()
 }
 
+/// The status line and the body of an answer over HTTP.
+pub(crate) async fn fetch(port: u16, path: &str) -> std::io::Result<(String, String)> {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await?;
+    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await?;
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    Ok((head.lines().next().unwrap().to_owned(), body.to_owned()))
+}
+
 /// A port that nobody listens at, at the moment.
 pub(crate) fn free_port() -> u16 {
     TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
@@ -235,14 +247,8 @@ impl Lab {
 
     /// The status line and the body of an answer of the health port.
     pub(crate) async fn health(&self, path: &str) -> (String, Value) {
-        use tokio::io::{AsyncReadExt, AsyncWriteExt};
-        let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", self.health_port)).await.unwrap();
-        let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
-        stream.write_all(request.as_bytes()).await.unwrap();
-        let mut text = String::new();
-        stream.read_to_string(&mut text).await.unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        (head.lines().next().unwrap().to_owned(), serde_json::from_str(body).unwrap())
+        let (line, body) = fetch(self.health_port, path).await.unwrap();
+        (line, serde_json::from_str(&body).unwrap())
     }
 
     pub(crate) async fn established(&self, socket: &str) -> Value {

@@ -6,6 +6,9 @@ mod audit;
 mod bad_input;
 mod ipsec;
 mod lab;
+#[path = "../../../../vpp/stats/tests/made/mod.rs"]
+mod made;
+mod metrics;
 mod policies;
 mod road;
 mod secrets;
