@@ -21,6 +21,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) death: Option<Death>,
     /// Set by the handle of a client that leaves.
     pub(crate) goodbye: Option<u32>,
+    /// Set by a system call that failed.
+    pub(crate) healed: bool,
     /// The message id of answers.
     pub(crate) answer_id: u16,
     /// Where answers have the context.

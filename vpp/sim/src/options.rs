@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use ipnet::IpNet;
 
+use crate::release::Release;
+
 /// Settings of a simulated VPP, as its command line gives them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimOptions {
@@ -20,6 +22,8 @@ pub struct SimOptions {
     pub workers: usize,
     /// Names of messages (without CRC) to leave out of the message table, as if a plugin were not loaded.
     pub hide: Vec<String>,
+    /// The release whose messages it has, in its forms.
+    pub release: Release,
     /// Whether 16 unclean disconnects after a full socket stop the process, as they stop a real VPP.
     pub leaks: bool,
     /// Whether a simulated VPP that died starts again by itself with empty state. Otherwise [`crate::run()`] ends with
@@ -37,6 +41,7 @@ impl SimOptions {
             interfaces: Vec::new(),
             workers: 0,
             hide: Vec::new(),
+            release: Release::default(),
             leaks: true,
             respawn: false,
         }

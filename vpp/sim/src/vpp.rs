@@ -17,6 +17,7 @@ use crate::api::{interface, memclnt, wireguard};
 use crate::clients::{Client, Clients, ConnId, Outbox};
 use crate::context::{Cx, push_head};
 use crate::options::SimOptions;
+use crate::release::Release;
 use crate::state::State;
 use crate::state::dump::{self, Detail};
 use crate::state::interface::Event;
@@ -67,6 +68,8 @@ pub(crate) enum Outcome {
     Served,
     /// A client took its leave: its connection is to be closed behind the answer.
     Goodbye(ConnId),
+    /// A system call failed on the way, which lets VPP go of sockets it had leaked.
+    Healed,
     /// The process is dead.
     Died(Death),
 }
@@ -87,7 +90,7 @@ pub(crate) struct Vpp {
 impl Vpp {
     /// A process that was just started. Its message ids follow from `generation`, so that no client can keep them.
     pub(crate) fn new(options: &SimOptions, generation: u64) -> Self {
-        let (rows, names) = number(&options.hide, generation);
+        let (rows, names) = number(options.release, &options.hide, generation);
         let mut greeting = u16::try_from(names.len()).unwrap_or(u16::MAX).to_be_bytes().to_vec();
         for (id, name) in &names {
             greeting.extend_from_slice(&id.to_be_bytes());
@@ -95,7 +98,7 @@ impl Vpp {
         }
         let id_of =
             |wanted: &str| names.iter().find(|(_, name)| name.name() == wanted).map_or(0, |(id, _)| *id);
-        let mut state = State::new(&options.interfaces);
+        let mut state = State::new(options.release, &options.interfaces);
         state.crypto.workers = vec![true; options.workers];
         state.wireguard.event_id = id_of(wireguard::EVENT.name());
         Self {
@@ -190,6 +193,7 @@ impl Vpp {
             paths: &mut self.paths,
             death: None,
             goodbye: None,
+            healed: false,
             answer_id: row.answer_id,
             answer_context_at: row.answer_context_at,
             context,
@@ -197,7 +201,7 @@ impl Vpp {
         };
         // `None` is a message shorter than it says: not answered
         let _served = (row.serve)(&mut cx, payload);
-        let (death, goodbye) = (cx.death.take(), cx.goodbye.take());
+        let (death, goodbye, healed) = (cx.death.take(), cx.goodbye.take(), cx.healed);
         if let Some(death) = death {
             return Outcome::Died(death);
         }
@@ -207,6 +211,7 @@ impl Vpp {
         }
         match goodbye.and_then(|handle| self.clients.remove(handle)) {
             Some(gone) => Outcome::Goodbye(gone.conn),
+            None if healed => Outcome::Healed,
             None => Outcome::Served,
         }
     }
@@ -304,12 +309,12 @@ fn greet(out: &mut Vec<u8>, id: u16, context: [u8; 4], response: i32, handle: u3
     });
 }
 
-/// Gives ids to all messages but the hidden ones: the rows by id, and the names with their ids.
-fn number(hidden: &[String], generation: u64) -> (Vec<Option<Row>>, Vec<(u16, MsgName)>) {
+/// Gives ids to all messages of a release but the hidden ones: the rows by id, and the names with their ids.
+fn number(release: Release, hidden: &[String], generation: u64) -> (Vec<Option<Row>>, Vec<(u16, MsgName)>) {
     let is_hidden = |name: &MsgName| hidden.iter().any(|hidden| hidden == name.name());
     let mut names: Vec<(u16, MsgName)> = Vec::new();
     let mut next = 100 + u16::try_from(generation % 50).unwrap_or(0) * 17;
-    for name in row::names().filter(|name| !is_hidden(name)) {
+    for name in row::names().filter_map(|name| release.name(name)).filter(|name| !is_hidden(name)) {
         let id = memclnt::fixed_id(name.name()).unwrap_or_else(|| {
             next += 1;
             next
@@ -318,7 +323,7 @@ fn number(hidden: &[String], generation: u64) -> (Vec<Option<Row>>, Vec<(u16, Ms
     }
     let id_of = |name: &MsgName| names.iter().find(|(_, other)| other == name).map(|(id, _)| *id);
     let mut rows: Vec<Option<Row>> = vec![None; usize::from(next) + 1];
-    for row in row::rows() {
+    for row in row::rows().filter_map(|row| release.row(row)) {
         let (Some(id), Some(answer_id)) = (id_of(&row.name), id_of(&row.answer)) else { continue };
         if let Some(place) = rows.get_mut(usize::from(id)) {
             *place = Some(Row { id, answer_id, ..row });

@@ -349,6 +349,15 @@ async fn what_kills_vpp_kills_this_one() {
     assert_eq!(sim.death(), Some(Death::EndlessFrame));
 }
 
+/// So many clients come and vanish.
+async fn leak(sim: &SimHandle, clients: usize) {
+    for _ in 0..clients {
+        let before = sim.stats();
+        drop(Peer::greeted(sim.socket()).await);
+        sim.until(|stats| stats.requests > before.requests && stats.clients == before.clients).await;
+    }
+}
+
 #[tokio::test]
 async fn sixteen_leaked_sockets_stop_vpp() {
     let (_dir, sim) = sim();
@@ -363,11 +372,21 @@ async fn sixteen_leaked_sockets_stop_vpp() {
     // the answers are more than the socket holds, and nobody reads them; the last thing asked for is seen to be done
     sim.until(|stats| stats.requests >= 100).await;
     slow.read_to_ping().await;
-    for _ in 0..15 {
-        let before = sim.stats();
-        drop(Peer::greeted(sim.socket()).await);
-        sim.until(|stats| stats.requests > before.requests && stats.clients == before.clients).await;
-    }
+    leak(&sim, 15).await;
+    assert!(!sim.stats().hung);
+    // a system call that fails lets go of them all
+    let script = "exec /nowhere";
+    let mut heal = u32::try_from(script.len()).unwrap().to_be_bytes().to_vec();
+    heal.extend_from_slice(script.as_bytes());
+    assert_eq!(slow.retval("cli_inband", &heal).await, -1);
+    leak(&sim, 20).await;
+    assert!(!sim.stats().hung, "no socket was full since");
+    let full = sim.stats();
+
+    slow.send_raw(&dump).await;
+    sim.until(|stats| stats.requests >= full.requests + 100).await;
+    slow.read_to_ping().await;
+    leak(&sim, 15).await;
     assert!(!sim.stats().hung);
     drop(Peer::greeted(sim.socket()).await);
     sim.until(|stats| stats.hung).await;

@@ -17,10 +17,11 @@ use wire::{Peer, payload_u32};
 
 /// What the simulated VPP does not know, per transcript. An entry that is known by now fails the test, as does a
 /// request that is missing here.
-const SKIPPED: [(&str, &[&str]); 12] = [
+const SKIPPED: [(&str, &[&str]); 17] = [
     (
         "00-handshake",
         &[
+            // known, but of the command line there is one command only
             "cli_inband",
             "get_f64_endian_value",
             "get_f64_increment_by_one",
@@ -56,6 +57,94 @@ const SKIPPED: [(&str, &[&str]); 12] = [
     ("10-srv6", &[]),
     ("07-wireguard", &[]),
     ("06-vxlan", &[]),
+    (
+        "04-ip-neighbor",
+        &[
+            "ip_neighbor_add_del",
+            "ip_neighbor_config",
+            "ip_neighbor_config_get",
+            "ip_neighbor_dump",
+            "ip_neighbor_flush",
+            "want_ip_neighbor_events_v2",
+        ],
+    ),
+    (
+        "09-ipsec",
+        &[
+            "ipsec_backend_dump",
+            "ipsec_itf_create",
+            "ipsec_itf_delete",
+            "ipsec_itf_dump",
+            "ipsec_sa_v3_dump",
+            "ipsec_sa_v5_dump",
+            "ipsec_sad_entry_add_v2",
+            "ipsec_sad_entry_del",
+            "ipsec_tunnel_protect_del",
+            "ipsec_tunnel_protect_dump",
+            "ipsec_tunnel_protect_update",
+        ],
+    ),
+    (
+        "12-bfd",
+        &[
+            "bfd_auth_del_key",
+            "bfd_auth_keys_dump",
+            "bfd_auth_set_key",
+            "bfd_udp_add",
+            "bfd_udp_auth_activate",
+            "bfd_udp_auth_deactivate",
+            "bfd_udp_del",
+            "bfd_udp_mod",
+            "bfd_udp_session_dump",
+            "bfd_udp_session_set_flags",
+            "bfd_udp_upd",
+            "want_bfd_events",
+        ],
+    ),
+    (
+        "14-npol",
+        &[
+            "npol_configure_policies",
+            "npol_get_version",
+            "npol_ipset_add_del_members",
+            "npol_ipset_create",
+            "npol_ipset_delete",
+            "npol_policy_create",
+            "npol_policy_delete",
+            "npol_rule_create",
+            "npol_rule_delete",
+        ],
+    ),
+    (
+        "16-established",
+        &[
+            // known, but what is shown depends on the other VPP that took part, and on when packets came
+            "cli_inband",
+            "control_ping",
+            "ikev2_initiate_sa_init",
+            "ikev2_sa_dump",
+            "ikev2_sa_v2_dump",
+            "ikev2_sa_v3_dump",
+            "sw_interface_dump",
+            "sw_interface_set_flags",
+            "want_interface_events",
+            "want_wireguard_peer_events",
+            "wireguard_peers_dump",
+            // not known
+            "bfd_udp_add",
+            "bfd_udp_session_dump",
+            "bfd_udp_session_set_flags",
+            "ikev2_child_sa_dump",
+            "ikev2_child_sa_v2_dump",
+            "ikev2_initiate_del_ike_sa",
+            "ikev2_initiate_rekey_child_sa",
+            "ikev2_nonce_get",
+            "ikev2_traffic_selector_dump",
+            "ipsec_sa_v5_dump",
+            "ipsec_tunnel_protect_dump",
+            "want_bfd_events",
+        ],
+    ),
 ];
 
 /// Messages in which some bytes of the payload differ from process to process.
@@ -122,7 +211,13 @@ fn payload(frame: &Value) -> Vec<u8> {
 async fn replay(name: &str, skipped: &[&str]) {
     let transcript = Transcript::read(name);
     let dir = tempfile::tempdir().unwrap();
-    let sim = Sim::builder(dir.path().join("api.sock")).spawn().unwrap();
+    // In one recording another VPP took part, over a link that was there before; what comes from it comes unasked.
+    let alone = name != "16-established";
+    let mut sim = Sim::builder(dir.path().join("api.sock"));
+    if !alone {
+        sim = sim.interface("memif1/0", &[]);
+    }
+    let sim = sim.spawn().unwrap();
     let mut peer = Peer::connect(sim.socket()).await;
     let by_recorded_id: BTreeMap<u16, String> =
         transcript.ids.iter().map(|(name, id)| (*id, name.clone())).collect();
@@ -161,6 +256,7 @@ async fn replay(name: &str, skipped: &[&str]) {
             _ => peer.read_to_ping().await,
         };
         let mut wanted = transcript.answers(at);
+        wanted.retain(|(name, _)| alone || !name.ends_with("_event"));
         assert_eq!(got.len(), wanted.len(), "{note}: number of answers; got {got:02x?}");
         for (wanted_name, wanted) in &mut wanted {
             if wanted_name == "sockclnt_create_reply" {
@@ -216,4 +312,18 @@ transcripts! {
     srv6 9
     wireguard 10
     vxlan 11
+    neighbors 12
+    ipsec 13
+    bfd 14
+    npol 15
+    established 16
+}
+
+#[test]
+fn no_recording_is_left_out() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../catalogue/transcripts");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files: BTreeSet<String> =
+        files.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
+    assert_eq!(files, SKIPPED.iter().map(|(name, _)| (*name).to_owned()).collect());
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use vpp_sim::{InterfaceSpec, SimOptions};
+use vpp_sim::{InterfaceSpec, Release, SimOptions};
 
 use super::output::{CommandError, print, run as run_command};
 use crate::app::signals::{Signals, Wish};
@@ -43,6 +43,9 @@ pub(super) struct Arguments {
     /// A message that it does not know, as if a plugin were not loaded. May be given several times.
     #[arg(long = "without", value_name = "MESSAGE")]
     hide: Vec<String>,
+    /// The release to pose as: 25.06, 25.10, 26.02 or 26.06.
+    #[arg(long, value_name = "RELEASE", default_value_t)]
+    release: Release,
     /// Start again with empty state after it died of something that kills the real one.
     #[arg(long)]
     respawn: bool,
@@ -63,7 +66,7 @@ fn of_sim(error: AskError) -> CommandError {
 }
 
 pub(super) fn run(arguments: Arguments) -> ExitCode {
-    let Arguments { socket, interfaces, control, hide, respawn, show, fault } = arguments;
+    let Arguments { socket, interfaces, control, hide, release, respawn, show, fault } = arguments;
     if let Some(control) = show {
         return run_command(async {
             let state: serde_json::Value = ask(&control, "/v1/state").await.map_err(of_sim)?;
@@ -75,7 +78,7 @@ pub(super) fn run(arguments: Arguments) -> ExitCode {
     }
     let Some(socket) = socket else { return ExitCode::FAILURE };
     log::start(LogSettings::default());
-    let options = SimOptions { control, interfaces, hide, respawn, ..SimOptions::new(socket) };
+    let options = SimOptions { control, interfaces, hide, release, respawn, ..SimOptions::new(socket) };
     crate::app::block_on(async {
         let stop = async {
             match Signals::new() {

@@ -171,6 +171,13 @@ fn set_ike_transforms(cx: &mut Cx<'_>, payload: &[u8]) -> Option<()> {
     change(cx, name(payload)?, |profile| profile.ike_transforms = transforms)
 }
 
+/// As before 26.06, which took the first of the functions that make keys.
+pub(crate) fn set_ike_transforms_2602(cx: &mut Cx<'_>, payload: &[u8]) -> Option<()> {
+    let mut transforms = [0; 8];
+    *transforms.first_chunk_mut()? = *bytes_at::<7>(payload, 74)?;
+    change(cx, name(payload)?, |profile| profile.ike_transforms = transforms)
+}
+
 fn set_esp_transforms(cx: &mut Cx<'_>, payload: &[u8]) -> Option<()> {
     let transforms = *bytes_at::<6>(payload, 74)?;
     change(cx, name(payload)?, |profile| profile.esp_transforms = transforms)
@@ -222,6 +229,16 @@ fn push_selector(out: &mut Vec<u8>, local: bool, selector: &Selector) {
 }
 
 fn profile_dump(cx: &mut Cx<'_>, _payload: &[u8]) -> Option<()> {
+    dump_profiles(cx, Profile::IKE_TRANSFORMS)
+}
+
+/// As before 26.06, without `prf_alg`.
+pub(crate) fn profile_dump_2602(cx: &mut Cx<'_>, _payload: &[u8]) -> Option<()> {
+    dump_profiles(cx, Profile::IKE_TRANSFORMS - 1)
+}
+
+/// `transforms`: so many bytes of those for key exchange.
+fn dump_profiles(cx: &mut Cx<'_>, transforms: usize) -> Option<()> {
     let shown = |profile: &Profile| {
         let mut out = Vec::with_capacity(400);
         push_text::<64>(&mut out, &profile.name);
@@ -232,7 +249,7 @@ fn profile_dump(cx: &mut Cx<'_>, _payload: &[u8]) -> Option<()> {
         let (interface, address) = profile.responder.unwrap_or((NONE, [0; 17]));
         out.extend_from_slice(&interface.to_be_bytes());
         out.extend_from_slice(&address);
-        out.extend_from_slice(&profile.ike_transforms);
+        out.extend_from_slice(profile.ike_transforms.get(..transforms).unwrap_or(&[]));
         out.extend_from_slice(&profile.esp_transforms);
         let (lifetime, most_data, jitter, handover) = profile.lifetime;
         out.extend_from_slice(&lifetime.to_be_bytes());

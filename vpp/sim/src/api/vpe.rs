@@ -7,18 +7,15 @@ use super::retval::OK;
 use super::row::{Row, row};
 use crate::context::Cx;
 
-/// The release whose behaviour this is, with a word that no real one has.
-pub(crate) const VERSION: &str = "26.06-sim";
-
 pub(super) fn rows() -> Vec<Row> {
     vec![row::<ShowVersion, ShowVersionReply>(show_version)]
 }
 
 fn show_version(cx: &mut Cx<'_>, _: &[u8]) -> Option<()> {
-    cx.answer_with(|out, _| {
+    cx.answer_with(|out, state| {
         out.extend_from_slice(&OK.to_be_bytes());
         push_text::<32>(out, b"vpe");
-        push_text::<32>(out, VERSION.as_bytes());
+        push_text::<32>(out, state.release.version().as_bytes());
         push_text::<32>(out, b"");
         push_text::<256>(out, b"");
     });

@@ -14,6 +14,7 @@ use super::listen;
 use super::process::{Life, Process, Stats};
 use crate::faults::Fault;
 use crate::options::{InterfaceSpec, SimOptions};
+use crate::release::Release;
 use crate::state::key::bytes_of;
 use crate::vpp::Death;
 
@@ -62,6 +63,13 @@ impl Sim {
     #[must_use]
     pub fn without(mut self, message: &str) -> Self {
         self.options.hide.push(message.to_owned());
+        self
+    }
+
+    /// Poses as another release than the newest.
+    #[must_use]
+    pub fn release(mut self, release: Release) -> Self {
+        self.options.release = release;
         self
     }
 

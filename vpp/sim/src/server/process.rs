@@ -303,6 +303,7 @@ impl Process {
             }
             match outcome {
                 Outcome::Served => {}
+                Outcome::Healed => (inner.found_full, inner.leaked) = (false, 0),
                 Outcome::Goodbye(other) if other == id => return Step::Close,
                 Outcome::Goodbye(other) => {
                     if let Some(other) = connections.get_mut(&other) {

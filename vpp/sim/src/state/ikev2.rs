@@ -48,7 +48,7 @@ pub(crate) struct Profile {
     /// Where to initiate to: interface and address as on the wire.
     pub(crate) responder: Option<(u32, [u8; 17])>,
     /// Key exchange, with 26.06's `prf_alg`.
-    pub(crate) ike_transforms: [u8; 8],
+    pub(crate) ike_transforms: [u8; Self::IKE_TRANSFORMS],
     /// Payload.
     pub(crate) esp_transforms: [u8; 6],
     /// Lifetime, most data, jitter, handover.
@@ -105,6 +105,9 @@ impl Ikev2 {
 }
 
 impl Profile {
+    /// Bytes of the transforms for key exchange.
+    pub(crate) const IKE_TRANSFORMS: usize = 8;
+
     /// The other side's address, as far as it can be told.
     fn remote(&self) -> Option<[u8; 4]> {
         match &self.responder {

@@ -9,6 +9,7 @@ use super::key::{Af, bytes_of};
 use super::sr::Sr;
 use super::wireguard::Wireguard;
 use crate::options::InterfaceSpec;
+use crate::release::Release;
 
 /// Who encrypts.
 #[derive(Debug, Default)]
@@ -22,6 +23,8 @@ pub(crate) struct Crypto {
 /// The state of one simulated process.
 #[derive(Debug)]
 pub(crate) struct State {
+    /// What it poses as.
+    pub(crate) release: Release,
     /// Interfaces.
     pub(crate) interfaces: Interfaces,
     /// Tables and routes.
@@ -42,8 +45,9 @@ pub(crate) struct State {
 
 impl State {
     /// A process that was just started: `local0`, the default tables, and the interfaces it was given.
-    pub(crate) fn new(given: &[InterfaceSpec]) -> Self {
+    pub(crate) fn new(release: Release, given: &[InterfaceSpec]) -> Self {
         let mut state = Self {
+            release,
             interfaces: Interfaces::new(),
             fib: Fib::new(),
             cnat: Cnat::default(),

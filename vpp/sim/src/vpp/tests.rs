@@ -56,7 +56,7 @@ fn no_request_is_too_strange() {
                 rest = &rest[frame::HEADER + answer.len()..];
             }
             match outcome {
-                Outcome::Served => {}
+                Outcome::Served | Outcome::Healed => {}
                 Outcome::Goodbye(_) => {
                     hello(&mut vpp);
                 }
