@@ -12,6 +12,7 @@
 //! - [`daemon`]: how each daemon is configured and started
 //! - [`report`]: the table, and the bounds
 //! - [`pipeline`]: the road from UPDATEs to routes in a simulated VPP
+//! - [`vpp`]: that road at its fastest, into a peer that only acknowledges and into a real VPP, and after a restart of VPP
 //! - [`sessions`]: a thousand sessions with nothing to say
 
 mod churn;
@@ -24,6 +25,7 @@ mod report;
 mod scenario;
 mod sessions;
 mod table;
+mod vpp;
 mod wire;
 
 use std::process::ExitCode;
@@ -61,6 +63,16 @@ struct Arguments {
     /// Measure the road from UPDATEs to so many routes in a simulated VPP instead.
     #[arg(long, value_name = "ROUTES", num_args = 0..=1, default_missing_value = "100000")]
     pipeline: Option<u32>,
+    /// Measure so many routes into a peer that only acknowledges, and the lag of single changes, instead.
+    #[arg(long, value_name = "ROUTES", num_args = 0..=1, default_missing_value = "500000")]
+    routes: Option<u32>,
+    /// Measure so many routes into the real VPP that `VPP_BIN` names, beside a bare loop, instead.
+    #[arg(long, value_name = "ROUTES", num_args = 0..=1, default_missing_value = "500000")]
+    vpp: Option<u32>,
+    /// Measure how long so many routes and 1,000 tunnels take to be in a simulated VPP again after its restart instead.
+    #[arg(long, value_name = "ROUTES", num_args = 0..=1, default_missing_value = "100000",
+          value_parser = clap::value_parser!(u32).range(1000..=130_000))]
+    replay: Option<u32>,
     /// Measure so many idle sessions instead.
     #[arg(long, value_name = "COUNT", num_args = 0..=1, default_missing_value = "1000")]
     sessions: Option<u32>,
@@ -82,6 +94,9 @@ fn main() -> ExitCode {
             in_lab(move |lab| pipeline::run(lab, count));
         }
         return ExitCode::SUCCESS;
+    }
+    if arguments.routes.is_some() || arguments.vpp.is_some() || arguments.replay.is_some() {
+        return exit(to_vpp(&arguments));
     }
     let scenarios = if arguments.scenario.is_empty() { Scenario::ALL.into() } else { arguments.scenario };
     let all = arguments.daemon.is_empty();
@@ -110,6 +125,32 @@ fn main() -> ExitCode {
         Output::Json => println!("{:#}", report.json()),
     }
     exit(report.is_good())
+}
+
+/// The bounds of the road to VPP hold, each in the best of all runs: what else the machine does is no fault of ours.
+fn to_vpp(arguments: &Arguments) -> bool {
+    let mut good = true;
+    if let Some(count) = arguments.routes {
+        let all: Vec<_> =
+            (0..arguments.runs).map(|_| in_lab(move |lab| vpp::routes::run(lab, count))).collect();
+        good &= all.iter().any(|figures| figures.rate >= vpp::routes::LEAST_RATE);
+        good &= all.iter().any(|figures| figures.p99 < vpp::routes::MOST_LAG);
+    }
+    if let Some(count) = arguments.vpp {
+        if test_support::vpp::binary().is_none() {
+            eprintln!("VPP_BIN names no VPP to measure");
+            return false;
+        }
+        let all: Vec<_> =
+            (0..arguments.runs).map(|_| in_lab(move |lab| vpp::real::run(lab, count))).collect();
+        good &= all.iter().any(|figures| figures.agent >= vpp::real::LEAST_SHARE * figures.bare);
+    }
+    if let Some(count) = arguments.replay {
+        let all: Vec<_> =
+            (0..arguments.runs).map(|_| in_lab(move |lab| vpp::replay::run(lab, count))).collect();
+        good &= all.iter().any(|took| *took < vpp::replay::MOST);
+    }
+    good
 }
 
 fn exit(good: bool) -> ExitCode {

@@ -105,6 +105,16 @@ impl RealVpp {
         self.process = Some(process);
     }
 
+    /// The running process.
+    ///
+    /// # Panics
+    ///
+    /// When it does not run.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.process.as_ref().expect("start() came first").pid()
+    }
+
     /// SIGKILL: all its state is lost.
     pub fn kill(&mut self) {
         self.process = None;
