@@ -97,6 +97,11 @@ impl PathSets {
         last
     }
 
+    /// The paths of a set that one route holds, and no other.
+    pub(crate) fn last_held(&self, id: SetId) -> Option<Arc<[Path]>> {
+        self.slot(id).filter(|slot| slot.held == 1).map(|slot| Arc::clone(&slot.paths))
+    }
+
     /// The paths of a set; empty for no route and for a foreign one.
     pub(crate) fn paths(&self, id: SetId) -> Arc<[Path]> {
         self.slot(id).map_or_else(|| Arc::from([]), |slot| Arc::clone(&slot.paths))

@@ -313,11 +313,9 @@ impl Store {
     /// VPP has one route less with these paths. What nothing uses any more is touched.
     pub(crate) fn unhold(&mut self, id: SetId) {
         // Read first: the last release frees the set.
-        let paths = self.sets.paths(id);
-        if !self.sets.release(id, Use::Held) {
-            return;
-        }
-        for tunnel in tunnels(&paths) {
+        let last = self.sets.last_held(id);
+        self.sets.release(id, Use::Held);
+        for tunnel in last.iter().flat_map(|paths| tunnels(paths)) {
             self.unused(tunnel);
         }
     }

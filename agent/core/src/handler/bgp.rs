@@ -190,16 +190,18 @@ impl BgpHandler {
         let Some(prefix) = change.nlri.unicast() else { return };
         let key = RouteKey { table: TableId::MAIN, prefix };
         let reached = change.best.is_some() && !change.local;
-        let hops = if reached { self.hops(&change.hops) } else { Arc::from([]) };
-        match &mut self.replay {
-            Some(told) if hops.is_empty() => {
+        let hops = reached.then(|| self.hops(&change.hops)).filter(|hops| !hops.is_empty());
+        match (&mut self.replay, hops) {
+            (Some(told), None) => {
                 told.routes.remove(&key.prefix);
             }
-            Some(told) => {
+            (Some(told), Some(hops)) => {
                 told.routes.insert(key.prefix, hops);
             }
-            None if hops.is_empty() => fx.then.push_back(Event::Connectivity(Change::Delete(key))),
-            None => fx.then.push_back(Event::Connectivity(Change::Upsert(key, Connectivity { hops }))),
+            (None, None) => fx.then.push_back(Event::Connectivity(Change::Delete(key))),
+            (None, Some(hops)) => {
+                fx.then.push_back(Event::Connectivity(Change::Upsert(key, Connectivity { hops })));
+            }
         }
     }
 

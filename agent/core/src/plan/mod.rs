@@ -2,7 +2,7 @@
 //!
 //! `operation` says what an executor is asked to do. `order` gives every object its rank and what it needs, `steps` the
 //! actions that make, change and delete it. `diff` looks at one entry of the store and says the next step. `actual` turns a dump into what is known of
-//! VPP, and `audit` says what differed from it. `run` is the reconciler of VPP as a value: what is ready, in flight, retried, blocked; `report` counts for people how that stands, and
+//! VPP, and `audit` says what differed from it. `run` is the reconciler of VPP as a value: what is ready, in flight (`in_flight`), retried, blocked; `report` counts for people how that stands, and
 //! `standing` says it of each object. `rivals` watches for others who write into the same VPP. `speaker` is the same for
 //! the speaker, which is simpler: it lives in this process and starts empty.
 //!
@@ -13,6 +13,7 @@ mod actual;
 mod audit;
 mod backoff;
 mod diff;
+mod in_flight;
 mod operation;
 mod order;
 mod report;

@@ -16,6 +16,7 @@ use super::actual::{self, Srv6Pools};
 use super::audit::{Audit, Audits, Before};
 use super::backoff::pause;
 use super::diff::{Step, object_step, route_step};
+use super::in_flight::InFlight;
 use super::operation::{
     NatAction, OpId, SOURCE_NAME, TUNNEL_TAG, VppAction, VppFailure, VppOp, WireguardAction,
 };
@@ -41,7 +42,7 @@ pub(crate) struct VppPlan {
     window: usize,
     ready: [VecDeque<VppKey>; Rank::COUNT],
     /// What each operation is for.
-    in_flight: BTreeMap<OpId, VppKey>,
+    in_flight: InFlight,
     pub(super) retries: BTreeSet<(Instant, VppKey)>,
     /// Who waits for an object to be there.
     pub(super) waiting: BTreeMap<ObjectKey, BTreeSet<VppKey>>,
@@ -93,7 +94,7 @@ impl VppPlan {
             generation: Generation::default(),
             window: window.max(1),
             ready: Default::default(),
-            in_flight: BTreeMap::new(),
+            in_flight: InFlight::default(),
             retries: BTreeSet::new(),
             waiting: BTreeMap::new(),
             failures: BTreeMap::new(),
@@ -269,7 +270,7 @@ impl VppPlan {
             return;
         }
         // Answers from before a loss find nothing here.
-        let Some(key) = self.in_flight.remove(&id) else { return };
+        let Some(key) = self.in_flight.remove(id) else { return };
         match key {
             VppKey::Route(route) => self.route_done(now, route, result),
             VppKey::Object(object) => self.object_done(now, object, result),
@@ -485,32 +486,36 @@ impl VppPlan {
         if self.link != Link::Running {
             return;
         }
-        let mut queue = false;
-        self.with_state(&key, |state, attempts| {
+        let queued = |state: &mut State, attempts: &mut u8| {
             if afresh {
                 *attempts = 0;
             }
-            queue = !matches!(state, State::Queued | State::InFlight);
-            if queue {
+            let idle = !matches!(state, State::Queued | State::InFlight);
+            if idle {
                 *state = State::Queued;
             }
-        });
-        if queue {
-            self.troubles += u64::from(self.failures.remove(&key).is_some());
-            let wanted = match key {
-                VppKey::Object(object) => self.store.objects.get(&object).is_some_and(|entry| entry.wanted()),
-                VppKey::Route(_) => true,
-            };
-            let dead = match key {
-                VppKey::Object(_) => false,
-                VppKey::Route(route) => {
-                    self.store.route(&route).is_some_and(|entry| entry.actual == SetId::DEAD)
+            idle
+        };
+        // One look-up for each route: there are many.
+        let rank = match key {
+            VppKey::Route(route) => {
+                let Some(entry) = self.store.route_mut(&route) else { return };
+                if !queued(&mut entry.state, &mut entry.attempts) {
+                    return;
                 }
-            };
-            let rank = if dead { Rank::Base } else { Rank::of(&key, wanted) };
-            if let Some(ready) = self.ready.get_mut(rank as usize) {
-                ready.push_back(key);
+                if entry.actual == SetId::DEAD { Rank::Base } else { Rank::of(&key, true) }
             }
+            VppKey::Object(object) => {
+                let Some(entry) = self.store.objects.get_mut(&object) else { return };
+                if !queued(&mut entry.state, &mut entry.attempts) {
+                    return;
+                }
+                Rank::of(&key, entry.wanted())
+            }
+        };
+        self.troubles += u64::from(self.failures.remove(&key).is_some());
+        if let Some(ready) = self.ready.get_mut(rank as usize) {
+            ready.push_back(key);
         }
     }
 

@@ -36,6 +36,7 @@ impl Link {
             version: Arc::from(""),
             roles: Vec::new(),
             told: Told::default(),
+            same: std::cell::Cell::new(None),
             staged: Batch::default(),
             written: 0,
             admitted: 0,
