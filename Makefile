@@ -55,6 +55,7 @@ bench:
 	@echo "Scenarios a, b, e and f with BIRD and FRR; all of a to k with all daemons: $(TARGET_DIR)/release/bench-lab (20 minutes)"
 	PEREGRINE_BIN=$(PEREGRINE) $(TARGET_DIR)/release/bench-lab --scenario a,b,e,f --daemon bird,peregrine,frr
 	PEREGRINE_BIN=$(PEREGRINE) $(TARGET_DIR)/release/bench-lab --pipeline
+	PEREGRINE_BIN=$(PEREGRINE) $(TARGET_DIR)/release/bench-lab --routes --replay
 	PEREGRINE_BIN=$(PEREGRINE) $(TARGET_DIR)/release/bench-lab --sessions
 	cargo bench --locked -q -p bench-core -- --quick
 

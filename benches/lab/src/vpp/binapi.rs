@@ -347,7 +347,7 @@ mod tests {
                 assert_eq!(route(payload), Some(Route { add, prefix: *prefix, next_hop }));
                 rest = behind;
             }
-            assert_eq!(rest, []);
+            assert!(rest.is_empty());
         }
     }
 }
