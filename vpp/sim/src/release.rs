@@ -74,7 +74,7 @@ impl Release {
         let is_of = |name: &&str| {
             *name == request || dump.is_some_and(|dump| name.strip_suffix("_dump") == Some(dump))
         };
-        if NEW.iter().any(|(since, names)| self < *since && names.iter().any(|name| is_of(name))) {
+        if NEW.iter().any(|(since, names)| self < *since && names.iter().any(is_of)) {
             return None;
         }
         let changed = CHANGED.iter().find(|(name, ..)| self < Self::V26_06 && *name == asked);
