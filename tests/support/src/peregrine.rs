@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Output;
 
 use serde_json::Value;
 
@@ -125,12 +126,31 @@ impl Node {
     /// When it does not come up.
     #[track_caller]
     pub fn start(&mut self) {
+        self.start_with(&[]);
+    }
+
+    /// What `peregrine agent` answers that is called with these options and ends by itself.
+    #[must_use]
+    pub fn run_agent(&self, options: &[&str]) -> Output {
+        let config = self.host.dir().join("agent.yaml");
+        let binary = programs::peregrine();
+        let argv = [&*binary.to_string_lossy(), "agent", "--config", &config.to_string_lossy()];
+        self.host.output(&[&argv[..], options].concat())
+    }
+
+    /// Starts the agent with further options, and waits until it answers.
+    ///
+    /// # Panics
+    ///
+    /// When it does not come up.
+    #[track_caller]
+    pub fn start_with(&mut self, options: &[&str]) {
         let config = self.host.dir().join("agent.yaml");
         let binary = programs::peregrine();
         // It outlives a SIGKILL.
         let _ = fs::remove_file(self.socket());
         let argv = [&*binary.to_string_lossy(), "agent", "--config", &config.to_string_lossy()];
-        let mut agent = self.host.spawn("agent", &argv);
+        let mut agent = self.host.spawn("agent", &[&argv[..], options].concat());
         wait::until("the agent answers", || {
             assert!(agent.ended().is_none(), "the agent ended: {}", agent.log());
             self.try_ask(&["peers"])

@@ -24,6 +24,7 @@ mod relay;
 mod row;
 mod rows;
 mod state;
+mod takeover;
 mod target;
 mod world;
 
@@ -34,6 +35,10 @@ macro_rules! suite {
             #[test]
             fn changes_of_provider() {
                 crate::cases::changes_of_provider(crate::target::On::Sim, crate::ROWS);
+            }
+            #[test]
+            fn changes_hands() {
+                crate::takeover::changes_hands(crate::target::On::Sim);
             }
         }
         mod real {
@@ -47,6 +52,10 @@ macro_rules! suite {
             #[test]
             fn changes_of_provider() {
                 crate::cases::changes_of_provider(crate::target::On::Real, crate::ROWS);
+            }
+            #[test]
+            fn changes_hands() {
+                crate::takeover::changes_hands(crate::target::On::Real);
             }
         }
         const ROWS: &[row::Row] = &[$(rows::$provider::ROW),+];
