@@ -32,6 +32,8 @@ pub struct Config {
     pub wireguard_keys: PerFamily<Option<KeyPair>>,
     /// What becomes of pods' traffic where WireGuard is on.
     pub encryption: Encryption,
+    /// There are networks beside the default one.
+    pub multinet: bool,
     /// SRv6; without it nobody is told of SIDs, and policies are not heard.
     pub srv6: Option<Srv6Config>,
     /// BGP Identifier, where it shall not be the node's IPv4 address.
@@ -55,6 +57,7 @@ impl Config {
             priorities: RoutePriorities::Classic,
             encryption: Encryption::default(),
             wireguard_keys: PerFamily::default(),
+            multinet: false,
             srv6: None,
             router_id: None,
             fallback_router_id: Ipv4Addr::new(192, 0, 0, 1),
@@ -69,6 +72,10 @@ impl Config {
         let mut families = FamilySet::UNICAST;
         if self.srv6.is_some() {
             families.insert(Family::Ipv6SrPolicy);
+        }
+        if self.multinet {
+            families.insert(Family::Ipv4Vpn);
+            families.insert(Family::Ipv6Vpn);
         }
         families
     }

@@ -79,13 +79,16 @@ pub struct Sources {
     pub bgp_configs: bool,
     /// FelixConfigurations.
     pub felix_configs: bool,
+    /// Networks; from the beginning where none are served.
+    pub networks: bool,
 }
 
 impl Sources {
     /// What has not been told yet, for people.
     #[must_use]
     pub fn missing(&self) -> Vec<&'static str> {
-        let Self { nodes, own_node, peers, filters, pools, affinities, bgp_configs, felix_configs } = *self;
+        let Self { nodes, own_node, peers, filters, pools, affinities, bgp_configs, felix_configs, networks } =
+            *self;
         [
             (nodes, "nodes"),
             (own_node || !nodes, "this node's own object among the nodes"),
@@ -95,6 +98,7 @@ impl Sources {
             (affinities, "affinities"),
             (bgp_configs, "BGP configuration"),
             (felix_configs, "Felix configuration"),
+            (networks, "networks"),
         ]
         .into_iter()
         .filter_map(|(there, name)| (!there).then_some(name))
@@ -112,6 +116,7 @@ impl Sources {
             && self.affinities
             && self.bgp_configs
             && self.felix_configs
+            && self.networks
     }
 }
 
@@ -176,7 +181,7 @@ impl Engine {
             srv6: Srv6Handler::new(&config),
             vpp: config.vpp.as_ref().map(|vpp| VppPlan::new(vpp, &config.remembered, srv6_pools(&config))),
             speaker: SpeakerPlan::default(),
-            sources: Sources::default(),
+            sources: Sources { networks: !config.multinet, ..Sources::default() },
             converged: FamilySet::EMPTY,
             forwarding: Forwarding::Unknown,
             unreachable: false,
@@ -399,6 +404,10 @@ impl Engine {
             }
             Event::FelixConfig(change) => {
                 self.sources.felix_configs |= is_resync(&change);
+                self.connectivity.on(now, &change, fx);
+            }
+            Event::Network(change) => {
+                self.sources.networks |= is_resync(&change);
                 self.connectivity.on(now, &change, fx);
             }
             Event::Rib(event) => {

@@ -14,8 +14,8 @@ use ipnet::IpNet;
 
 use crate::model::{
     Affinity, AffinityName, BgpConfig, BgpConfigName, Condition, Connectivity, FelixConfig, FelixConfigName,
-    Filter, FilterName, Node, NodeName, Origin, PeerName, PeerSpec, Pool, PoolName, RouteKey, Sids, SrKey,
-    TableId,
+    Filter, FilterName, Network, NetworkName, Node, NodeName, Origin, PeerName, PeerSpec, Pool, PoolName,
+    RouteKey, Sids, SrKey, TableId,
 };
 use crate::plan::{OpId, VppFailure};
 
@@ -44,6 +44,8 @@ pub enum Event {
     Filter(Change<FilterName, Filter>),
     /// IPPool objects.
     Pool(Change<PoolName, Pool>),
+    /// Network objects.
+    Network(Change<NetworkName, Network>),
     /// BlockAffinity objects, by object name: two of them may hold the same block.
     Affinity(Change<AffinityName, Affinity>),
     /// BGPConfiguration objects.

@@ -70,6 +70,8 @@ pub(crate) struct Settings {
     pub(crate) log: LogSettings,
     /// SRv6, where it is on.
     pub(crate) srv6: Option<Srv6Config>,
+    /// Whether there are networks beside the default one.
+    pub(crate) multinet: bool,
 }
 
 impl Settings {
@@ -98,6 +100,7 @@ impl Settings {
             metrics,
             log,
             srv6,
+            multinet,
         } = self;
         [
             ("node", *node != new.node),
@@ -122,6 +125,7 @@ impl Settings {
             ("metrics", *metrics != new.metrics),
             ("log.level", log.level != new.log.level),
             ("log.format", log.format != new.log.format),
+            ("features.multinet", *multinet != new.multinet),
             ("features.srv6", srv6.is_some() != new.srv6.is_some()),
             ("srv6", srv6.is_some() && new.srv6.is_some() && *srv6 != new.srv6),
         ]
@@ -324,6 +328,7 @@ struct Draft {
     calico_metrics: CalicoMetrics,
     log: LogSettings,
     srv6: srv6::Draft,
+    multinet: bool,
 }
 
 /// What is given of IPsec besides its key.
@@ -387,6 +392,7 @@ impl Draft {
             metrics: self.metrics.unwrap_or_else(|| self.calico_metrics.address()),
             log: self.log,
             srv6,
+            multinet: self.multinet,
         })
     }
 }

@@ -20,7 +20,7 @@ pub enum ObjectKey {
     Uplink,
     /// Our FIB source, which marks routes as ours. Never deleted.
     FibSource,
-    /// A table of one family. Made where it is missing, never deleted: it belongs to VPP's manager.
+    /// A table of one family, made where it is missing. A network's goes with it; all others belong to VPP's manager and stay.
     Table(TableId, Family),
     /// A route that another agent put there under VPP's own source. Never wanted; taken away once ours is in its place.
     OtherRoute(RouteKey),
@@ -34,6 +34,9 @@ pub enum ObjectKey {
     Vrf(Tunnel, Family),
     /// The tunnel borrows the uplink's addresses.
     Unnumbered(Tunnel),
+    /// The tunnel has an address of its own in a family, for nothing but to have VPP take packets out of it: where it can't borrow
+    /// the uplink's, which VPP lets it do in the uplink's table only.
+    Address(Tunnel, Family),
     /// Generic segmentation offload on the tunnel.
     Gso(Tunnel),
     /// The tunnel's packets pass source NAT and service translation.
@@ -90,6 +93,7 @@ impl ObjectKey {
             Self::Cnat(_) => "cnat",
             Self::Mtu(_) => "mtu",
             Self::AdminUp(_) => "admin-up",
+            Self::Address(..) => "address",
             Self::WireguardPeer(..) => "wireguard-peer",
             Self::IkeProfile(_) => "ike-profile",
             Self::IkeSession(_) => "ike-session",
@@ -115,7 +119,8 @@ impl ObjectKey {
             | Self::Gso(tunnel)
             | Self::Cnat(tunnel)
             | Self::Mtu(tunnel)
-            | Self::AdminUp(tunnel) => Some(*tunnel),
+            | Self::AdminUp(tunnel)
+            | Self::Address(tunnel, _) => Some(*tunnel),
             Self::IkeSession(ends) => Some(Tunnel::Ipip(*ends)),
             Self::Uplink
             | Self::FibSource
@@ -138,11 +143,13 @@ impl ObjectKey {
     }
 
     /// All settings that a tunnel's interface may carry.
-    pub(crate) const fn settings(tunnel: Tunnel) -> [Self; 8] {
+    pub(crate) const fn settings(tunnel: Tunnel) -> [Self; 10] {
         [
             Self::Tag(tunnel),
             Self::Vrf(tunnel, Family::Ipv4Unicast),
             Self::Vrf(tunnel, Family::Ipv6Unicast),
+            Self::Address(tunnel, Family::Ipv4Unicast),
+            Self::Address(tunnel, Family::Ipv6Unicast),
             Self::Unnumbered(tunnel),
             Self::Gso(tunnel),
             Self::Cnat(tunnel),
@@ -167,6 +174,7 @@ impl fmt::Display for ObjectKey {
             Self::Gso(tunnel) => write!(f, "gso of {tunnel}"),
             Self::Cnat(tunnel) => write!(f, "cnat of {tunnel}"),
             Self::Mtu(tunnel) => write!(f, "mtu of {tunnel}"),
+            Self::Address(tunnel, family) => write!(f, "{family} address of {tunnel}"),
             Self::AdminUp(tunnel) => write!(f, "admin state of {tunnel}"),
             Self::WireguardPeer(interface, key) => {
                 write!(f, "wireguard peer {key} of {} port {}", interface.local, interface.port)

@@ -4,6 +4,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
+use bgp_core::Family;
 use ipnet::IpNet;
 
 use crate::desired::{IkeHeld, IkeProfile, ObjectKey, SnatAddresses, Tunnel, WireguardKey};
@@ -20,8 +21,8 @@ pub enum Spec {
     MtuRule(MtuRule),
     /// Of [`ObjectKey::Mtu`]: octets of an IP packet.
     Mtu(u32),
-    /// Of [`ObjectKey::Vrf`]: the table of the packets that come out of the tunnel.
-    Table(TableId),
+    /// Of [`ObjectKey::Vrf`]: the table of the packets that come out of the tunnel, and its family.
+    Table(TableId, Family),
     /// Of [`ObjectKey::EncapSource`]: the address.
     EncapSource(Ipv6Addr),
     /// Of [`ObjectKey::Localsid`]: what it does.
@@ -92,11 +93,11 @@ impl Spec {
             Self::Leads(tunnel) => Some(ObjectKey::Tunnel(*tunnel)),
             Self::WireguardPeer(peer) => Some(ObjectKey::Tunnel(Tunnel::Wireguard(peer.interface))),
             Self::IkeHeld(held) => Some(ObjectKey::Tunnel(Tunnel::Ipip(held.ends))),
+            Self::Table(table, family) => Some(ObjectKey::Table(*table, *family)),
             Self::SrSteering(bsid) => Some(ObjectKey::SrPolicy(*bsid)),
             Self::Lender(_)
             | Self::MtuRule(_)
             | Self::Mtu(_)
-            | Self::Table(_)
             | Self::Through(_)
             | Self::WireguardKeys(_)
             | Self::EncapSource(_)

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use bgp_core::Family;
 use bgp_core::time::Instant;
 
 use super::noted::Noted;
@@ -299,6 +300,15 @@ impl Store {
                 self.routes.remove(&key.table);
             }
         }
+    }
+
+    /// Whether VPP has, or may soon have, a route of ours in a table.
+    pub(crate) fn has_routes(&self, table: TableId, family: Family) -> bool {
+        let mut routes = self.routes.get(&table).into_iter().flat_map(PrefixMap::iter);
+        routes.any(|(prefix, entry)| {
+            crate::plan::family(&prefix) == family
+                && (entry.actual != SetId::NONE || entry.state == State::InFlight)
+        })
     }
 
     /// VPP has, or may soon have, one more route with these paths.

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use bgp_core::policy::{Default as Otherwise, Flow, PolicyDef, PolicyName, StatementDef};
 use bgp_core::rib::{NextHopSet, RibChange, RibEvent, SrPolicyPath, WeightedNextHop};
 use bgp_core::time::Instant;
-use bgp_core::{Family, NextHop, Nlri, SrPolicy6};
+use bgp_core::{Family, NextHop, Nlri, RouteDistinguisher, SrPolicy6};
 use ipnet::IpNet;
 
 use super::Handler;
@@ -28,7 +28,7 @@ use crate::effects::{BgpEdit, Effects, Origin};
 use crate::event::{Change, Event};
 use crate::model::{
     BgpConfig, BgpConfigName, Condition, Connectivity, Direction, Filter, FilterName, Glob, Hop, Node,
-    NodeName, ObjectRef, Pool, PoolName, RouteKey, SrKey, TableId,
+    NodeName, ObjectRef, Pool, PoolName, RouteKey, SrKey, TableId, Vni,
 };
 use filter::Context;
 use interface::Interfaces;
@@ -63,6 +63,9 @@ pub(crate) struct BgpHandler {
     srv6: bool,
     /// What has been told since the change stream started anew; `None` when it is not doing that.
     replay: Option<Replay>,
+    /// Where destinations of networks are reached, by what announces them: several distinguishers may mean one network, of which the
+    /// first counts.
+    networks: BTreeMap<RouteKey, BTreeMap<RouteDistinguisher, Arc<[Hop]>>>,
     /// The last set of next hops and its form here: neighbouring changes mostly have the same.
     last: Option<(NextHopSet, Arc<[Hop]>)>,
 }
@@ -88,6 +91,7 @@ impl BgpHandler {
             carries: false,
             srv6: config.srv6.is_some(),
             replay: None,
+            networks: BTreeMap::new(),
             last: None,
         }
     }
@@ -187,9 +191,19 @@ impl BgpHandler {
             self.policy(SrKey { endpoint, color, distinguisher }, path, fx);
             return;
         }
+        let reached = change.best.is_some() && !change.local;
+        let of_network = match change.nlri {
+            Nlri::VpnV4(vpn) => Some((vpn.rd, IpNet::V4(vpn.prefix.into()))),
+            Nlri::VpnV6(vpn) => Some((vpn.rd, IpNet::V6(vpn.prefix.into()))),
+            Nlri::V4(_) | Nlri::V6(_) | Nlri::SrPolicy4(_) | Nlri::SrPolicy6(_) => None,
+        };
+        if let Some((distinguisher, prefix)) = of_network {
+            let hops = if reached { self.hops(&change.hops) } else { Arc::from([]) };
+            self.network(distinguisher, prefix, hops, fx);
+            return;
+        }
         let Some(prefix) = change.nlri.unicast() else { return };
         let key = RouteKey { table: TableId::MAIN, prefix };
-        let reached = change.best.is_some() && !change.local;
         let hops = reached.then(|| self.hops(&change.hops)).filter(|hops| !hops.is_empty());
         match (&mut self.replay, hops) {
             (Some(told), None) => {
@@ -202,6 +216,28 @@ impl BgpHandler {
             (None, Some(hops)) => {
                 fx.then.push_back(Event::Connectivity(Change::Upsert(key, Connectivity { hops })));
             }
+        }
+    }
+
+    /// A destination of a network, whose number the distinguisher has; of one that has none nothing can be made.
+    fn network(&mut self, of: RouteDistinguisher, prefix: IpNet, hops: Arc<[Hop]>, fx: &mut Effects) {
+        let Some(vni) = Vni::of_route(of) else { return };
+        let key = RouteKey { table: TableId::of_network(vni), prefix };
+        let by_distinguisher = self.networks.entry(key).or_default();
+        if hops.is_empty() {
+            by_distinguisher.remove(&of);
+        } else {
+            by_distinguisher.insert(of, hops);
+        }
+        let first = by_distinguisher.first_key_value().map(|(_, hops)| Arc::clone(hops));
+        if first.is_none() {
+            self.networks.remove(&key);
+        }
+        if self.replay.is_none() {
+            fx.then.push_back(Event::Connectivity(match first {
+                Some(hops) => Change::Upsert(key, Connectivity { hops }),
+                None => Change::Delete(key),
+            }));
         }
     }
 
@@ -327,14 +363,22 @@ impl Handler<Change<BgpConfigName, BgpConfig>> for BgpHandler {
 impl Handler<RibEvent> for BgpHandler {
     fn on(&mut self, _now: Instant, event: &RibEvent, fx: &mut Effects) {
         match event {
-            RibEvent::Resync => self.replay = Some(Replay::default()),
+            RibEvent::Resync => {
+                self.replay = Some(Replay::default());
+                self.networks.clear();
+            }
             RibEvent::Change(change) => self.change(change, fx),
             RibEvent::Replayed => {
                 let Some(told) = self.replay.take() else { return };
                 let route = |(prefix, hops): (IpNet, &Arc<[Hop]>)| {
                     (RouteKey { table: TableId::MAIN, prefix }, Connectivity { hops: Arc::clone(hops) })
                 };
-                let all = told.routes.iter().map(route).collect();
+                let of_network = |(key, all): (&RouteKey, &BTreeMap<RouteDistinguisher, Arc<[Hop]>>)| {
+                    let hops = Arc::clone(all.first_key_value()?.1);
+                    Some((*key, Connectivity { hops }))
+                };
+                let networks = self.networks.iter().filter_map(of_network);
+                let all = told.routes.iter().map(route).chain(networks).collect();
                 // Policies first, so that no destination is looked at before what carries its traffic is known.
                 if self.srv6 {
                     let policies = told.policies.into_iter().collect();

@@ -11,6 +11,7 @@
 //! Nothing is wanted before the first complete lists of nodes, pools and settings are in: a restart would otherwise take routes
 //! out of the tunnels they are in, and put them back.
 
+mod networks;
 mod wireguard;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +22,7 @@ use bgp_core::rib::SrPolicyPath;
 use bgp_core::time::Instant;
 use ipnet::IpNet;
 
+use self::networks::Networks;
 use self::wireguard::Peers;
 use super::Handler;
 use crate::config::{Config, Srv6Config};
@@ -100,6 +102,7 @@ pub(crate) struct ConnectivityHandler {
     /// The ways through each next hop.
     by_hop: BTreeMap<IpAddr, BTreeSet<WayId>>,
     peers: Peers,
+    networks: Networks,
 }
 
 impl ConnectivityHandler {
@@ -129,6 +132,7 @@ impl ConnectivityHandler {
             by_hops: BTreeMap::new(),
             by_hop: BTreeMap::new(),
             peers: Peers::default(),
+            networks: Networks::new(config.multinet),
         }
     }
 
@@ -138,7 +142,12 @@ impl ConnectivityHandler {
         (self.destinations.values().map(PrefixMap::len).sum(), self.by_hops.len())
     }
 
-    fn carriage(&self, prefix: &IpNet) -> Carriage {
+    fn carriage(&self, key: &RouteKey) -> Carriage {
+        // Pools, services and everything else are the default network's.
+        if let Some(vni) = key.table.network() {
+            return if self.networks.has(vni) { Carriage::Network(vni) } else { Carriage::Unknown(vni) };
+        }
+        let prefix = &key.prefix;
         if self.services.covering(prefix, &self.service_lengths).is_some() {
             return Carriage::Withheld;
         }
@@ -163,7 +172,7 @@ impl ConnectivityHandler {
             self.delete(key, fx);
             return;
         }
-        let way = self.way(self.carriage(&key.prefix), hops, fx);
+        let way = self.way(self.carriage(&key), hops, fx);
         let before = self.destinations.entry(key.table).or_default().insert(key.prefix, way);
         if before == Some(way) {
             return;
@@ -771,6 +780,7 @@ impl Handler<Change<FelixConfigName, FelixConfig>> for ConnectivityHandler {
         let felix = of(&FelixConfigName::Node(self.me.clone())).or(&of(&FelixConfigName::Default));
         let changed = std::mem::replace(&mut self.facts.felix, felix) != self.facts.felix;
         if changed {
+            self.judge_networks(fx);
             self.judge_pools(fx);
             self.judge_keys(fx);
         }

@@ -53,6 +53,8 @@ struct Cluster {
     mode: BgpMode,
     /// Segment routing over IPv6 is on.
     srv6: bool,
+    /// There are networks beside the default one.
+    multinet: bool,
     router_id: Option<std::net::Ipv4Addr>,
     fallback_router_id: std::net::Ipv4Addr,
     nodes: BTreeMap<NodeName, Node>,
@@ -136,6 +138,7 @@ impl PeerHandler {
                 me: config.node.clone(),
                 mode: config.mode,
                 srv6: config.srv6.is_some(),
+                multinet: config.multinet,
                 router_id: config.router_id,
                 fallback_router_id: config.fallback_router_id,
                 nodes: BTreeMap::new(),

@@ -12,6 +12,7 @@ mod connectivity;
 mod felix;
 mod filter;
 mod name;
+mod network;
 mod node;
 mod peer;
 mod pool;
@@ -30,7 +31,8 @@ pub use filter::{
     AnyCommunity, Direction, Filter, FilterAction, FilterRule, Glob, MatchOperator, Operation, PeerType,
     PrefixMatch, RoutePriority,
 };
-pub use name::{AffinityName, FilterName, NodeName, PeerName, PoolName};
+pub use name::{AffinityName, FilterName, NetworkName, NodeName, PeerName, PoolName};
+pub use network::Network;
 pub use node::Node;
 pub(crate) use node::family_of;
 pub use peer::{NextHopChoice, PeerEndpoint, PeerPort, PeerSpec, SourceAddress};

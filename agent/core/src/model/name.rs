@@ -52,6 +52,8 @@ name! {
     PeerName,
     /// Name of an IPPool.
     PoolName,
+    /// Name of a Network.
+    NetworkName,
     /// Name of a BlockAffinity. The same block may stand in two objects, so the CIDR is no key.
     AffinityName,
 }

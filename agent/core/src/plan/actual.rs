@@ -17,7 +17,9 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::operation::TUNNEL_TAG;
+use super::operation::{TUNNEL_TAG, own_address};
+use bgp_core::Family;
+
 use crate::desired::{Actual, ObjectEntry, ObjectKey, Path, SetId, Spec, State, Store, Target, Tunnel};
 use crate::event::{Dump, DumpedTunnel, FibPath, FibPathKind, Interface, SwIfIndex};
 use crate::model::{RouteKey, TableId};
@@ -57,7 +59,10 @@ pub(super) fn merge(store: &mut Store, dump: &Dump) {
         store.objects.entry(ObjectKey::FibSource).or_default().actual = Actual::Source(id);
     }
     for (table, family) in &dump.tables {
-        store.objects.entry(ObjectKey::Table(*table, *family)).or_default().actual = Actual::Present;
+        let entry = store.objects.entry(ObjectKey::Table(*table, *family)).or_default();
+        entry.actual = Actual::Present;
+        // A network's is ours by its number; all others belong to VPP's manager.
+        entry.adopted = table.network().is_some() && !entry.wanted();
     }
     nat::merge(store, dump);
     let interfaces: BTreeMap<SwIfIndex, &Interface> = dump.interfaces.iter().map(|i| (i.index, i)).collect();
@@ -170,6 +175,11 @@ fn merge_tunnels(
         if interface.admin_up {
             setting(ObjectKey::AdminUp(tunnel.tunnel), None);
         }
+        for family in Family::UNICAST {
+            if interface.addresses.contains(&own_address(tunnel.index, family)) {
+                setting(ObjectKey::Address(tunnel.tunnel, family), None);
+            }
+        }
         if let Some(lender) = interface.unnumbered {
             setting(ObjectKey::Unnumbered(tunnel.tunnel), Some(Spec::Lender(lender)));
         }
@@ -183,7 +193,7 @@ fn merge_tunnels(
         // Only a tunnel of ours has settings that matter.
         if tunnels.get(index).is_some_and(|tunnel| store.present(&ObjectKey::Tunnel(*tunnel))) {
             store.objects.entry(key).or_default().actual = Actual::Present;
-            store.set_held(&key, Some(Spec::Table(*table)));
+            store.set_held(&key, Some(Spec::Table(*table, *family)));
         }
     }
     tunnels

@@ -159,6 +159,7 @@ pub(super) fn settled(store: &Store, key: &ObjectKey, entry: &ObjectEntry) -> bo
 fn met(store: &Store, need: Need) -> bool {
     match need {
         Need::Present(key) => store.present(&key),
+        Need::First(key) => store.objects.get(&key).is_none_or(|entry| !entry.wanted() || entry.present()),
         Need::Gone(key) => store.objects.get(&key).is_none_or(|entry| entry.actual == Actual::Absent),
         Need::After(key) => store.objects.get(&key).is_none_or(|entry| {
             !entry.wanted() || entry.present() || (entry.state == State::InFlight && !entry.leaving)

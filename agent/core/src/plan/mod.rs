@@ -28,7 +28,7 @@ pub(crate) use actual::Srv6Pools;
 pub use audit::Audit;
 pub use operation::{
     IkeAction, IkeRequest, NatAction, OpId, Retval, SOURCE_NAME, SpeakerOp, Srv6Action, TUNNEL_TAG,
-    VppAction, VppFailure, VppOp, WireguardAction, profile_ends, profile_name, tag,
+    VppAction, VppFailure, VppOp, WireguardAction, own_address, profile_ends, profile_name, tag,
 };
 pub(crate) use order::family;
 pub use report::{BlockedObject, Course, KindCounts, PendingObject, VppReport, VppState, WireguardSession};

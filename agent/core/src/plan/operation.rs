@@ -40,6 +40,20 @@ pub fn tag(tunnel: &Tunnel) -> Arc<str> {
     .into()
 }
 
+/// The address that a tunnel has of its own where it can't borrow any: one that no other interface has, of a range that nobody
+/// sends to from elsewhere (RFC 3927, RFC 4193).
+#[must_use]
+pub fn own_address(index: SwIfIndex, family: Family) -> IpNet {
+    let SwIfIndex(number) = index;
+    if family.is_ipv4() {
+        let [.., third, fourth] = number.to_be_bytes();
+        IpAddr::from([169, 254, third, fourth]).into()
+    } else {
+        let [high, low] = [(number >> 16) as u16, number as u16];
+        IpAddr::from([0xfd9c, 0x3e5b, 0x10a7, 0, 0, 0, high, low]).into()
+    }
+}
+
 /// Number of an operation, never given out twice by one engine.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OpId(pub u64);
@@ -69,6 +83,20 @@ pub enum VppAction {
         table: TableId,
         /// Its family.
         family: Family,
+    },
+    /// Delete a table of a network, in which nothing of ours is left. [`VppFailure::Absent`] if there is none.
+    DelTable {
+        /// Its id.
+        table: TableId,
+        /// Its family.
+        family: Family,
+    },
+    /// Give an interface an address.
+    SetAddress {
+        /// The interface.
+        index: SwIfIndex,
+        /// The address, as a prefix of one host.
+        address: IpNet,
     },
     /// Learn where packets of a family go when they come out of a VXLAN tunnel. Answered by
     /// [`VppReply::Index`](crate::event::VppReply::Index).

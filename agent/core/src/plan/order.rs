@@ -35,11 +35,13 @@ pub(super) enum Rank {
     SettingRemoval,
     /// Interfaces going.
     InterfaceRemoval,
+    /// Tables of networks going.
+    TableRemoval,
 }
 
 impl Rank {
     /// How many there are.
-    pub(super) const COUNT: usize = Self::InterfaceRemoval as usize + 1;
+    pub(super) const COUNT: usize = Self::TableRemoval as usize + 1;
 
     /// The rank of an object that comes or changes (`wanted`), or goes.
     pub(super) const fn of(key: &VppKey, wanted: bool) -> Self {
@@ -119,13 +121,18 @@ impl Rules {
     /// The rules of an object's kind.
     pub(super) const fn of(key: &ObjectKey) -> Self {
         match key {
+            ObjectKey::Table(table, _) if table.network().is_some() => {
+                Self { goes: Rank::TableRemoval, end: End::Deleted, ..Self::BASE }
+            }
             ObjectKey::Uplink | ObjectKey::FibSource | ObjectKey::Table(..) => Self::BASE,
             ObjectKey::DecapNext(_) => Self { shown: false, ..Self::BASE },
             ObjectKey::OtherRoute(_) => Self { goes: Rank::PolicyRemoval, end: End::Deleted, ..Self::BASE },
             ObjectKey::Tunnel(_) => Self::INTERFACE,
-            ObjectKey::Tag(_) | ObjectKey::Vrf(..) | ObjectKey::Unnumbered(_) | ObjectKey::AdminUp(_) => {
-                Self::SETTING
-            }
+            ObjectKey::Tag(_)
+            | ObjectKey::Vrf(..)
+            | ObjectKey::Address(..)
+            | ObjectKey::Unnumbered(_)
+            | ObjectKey::AdminUp(_) => Self::SETTING,
             ObjectKey::EncapSource => Self { comes: Rank::Setting, shown: false, ..Self::BASE },
             ObjectKey::Localsid(_) => Self { changing: Changing::Anew, ..Self::POLICY },
             ObjectKey::SrPolicy(_) => Self::POLICY,
@@ -180,6 +187,8 @@ pub(super) enum Need {
     Present(ObjectKey),
     /// Where it is wanted at all, it must be there or on its way: the request is good without it, the result is not.
     After(ObjectKey),
+    /// Where it is wanted at all, it must be there: VPP would refuse it afterwards.
+    First(ObjectKey),
     /// It must not be there any more.
     Gone(ObjectKey),
 }
@@ -187,7 +196,7 @@ pub(super) enum Need {
 impl Need {
     pub(super) const fn key(&self) -> ObjectKey {
         match self {
-            Self::Present(key) | Self::After(key) | Self::Gone(key) => *key,
+            Self::Present(key) | Self::After(key) | Self::First(key) | Self::Gone(key) => *key,
         }
     }
 }
@@ -239,7 +248,7 @@ pub(super) fn needs_of_object(key: &ObjectKey, spec: Option<&Spec>, mut each: im
         ObjectKey::Vrf(tunnel, family) => {
             let _ = each(present(tunnel))
                 && match spec {
-                    Some(Spec::Table(table)) => each(Need::Present(ObjectKey::Table(*table, *family))),
+                    Some(Spec::Table(table, _)) => each(Need::Present(ObjectKey::Table(*table, *family))),
                     _ => true,
                 };
         }
@@ -249,12 +258,12 @@ pub(super) fn needs_of_object(key: &ObjectKey, spec: Option<&Spec>, mut each: im
         ObjectKey::Mtu(tunnel) => {
             let _ = each(present(tunnel)) && each(Need::Present(ObjectKey::Uplink));
         }
-        // VPP refuses another table while an interface has addresses.
         ObjectKey::Unnumbered(tunnel) => {
-            let _ = each(present(tunnel))
-                && each(Need::Present(ObjectKey::Uplink))
-                && each(Need::After(ObjectKey::Vrf(*tunnel, Family::Ipv4Unicast)))
-                && each(Need::After(ObjectKey::Vrf(*tunnel, Family::Ipv6Unicast)));
+            let _ = each(present(tunnel)) && each(Need::Present(ObjectKey::Uplink));
+        }
+        // VPP refuses another table while an interface has addresses.
+        ObjectKey::Address(tunnel, family) => {
+            let _ = each(present(tunnel)) && each(Need::First(ObjectKey::Vrf(*tunnel, *family)));
         }
         // The tag must be there first: a tunnel that has none and is down is known as an unfinished one of ours, one
         // that is up would not be.
@@ -262,6 +271,8 @@ pub(super) fn needs_of_object(key: &ObjectKey, spec: Option<&Spec>, mut each: im
             let _ = each(present(tunnel))
                 && each(Need::Present(ObjectKey::Tag(*tunnel)))
                 && each(Need::After(ObjectKey::Unnumbered(*tunnel)))
+                && each(Need::After(ObjectKey::Address(*tunnel, Family::Ipv4Unicast)))
+                && each(Need::After(ObjectKey::Address(*tunnel, Family::Ipv6Unicast)))
                 && profile_of(tunnel).is_none_or(|profile| each(Need::Gone(profile)));
         }
     }

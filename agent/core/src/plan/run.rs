@@ -20,7 +20,7 @@ use super::in_flight::InFlight;
 use super::operation::{
     NatAction, OpId, SOURCE_NAME, TUNNEL_TAG, VppAction, VppFailure, VppOp, WireguardAction,
 };
-use super::order::Rank;
+use super::order::{Rank, family};
 use super::rivals::Rivals;
 use super::sessions::Sessions;
 use super::steps;
@@ -333,6 +333,11 @@ impl VppPlan {
                     self.touch(VppKey::Route(route));
                 } else if target == SetId::NONE {
                     self.store.forget_route(&route);
+                    // The network's table may have waited for it.
+                    if route.table.network().is_some() {
+                        let table = ObjectKey::Table(route.table, family(&route.prefix));
+                        self.touch(VppKey::Object(table));
+                    }
                 }
                 // The operation's own use of the target has become the route's.
                 self.store.unhold(before);

@@ -188,7 +188,7 @@ fn in_figures(spec: &Spec) -> String {
         Spec::Mtu(octets) | Spec::MtuRule(MtuRule::Fixed(octets)) => format!("{octets} octets"),
         Spec::MtuRule(MtuRule::UplinkLess(overhead)) => format!("the uplink's, less {overhead} octets"),
         Spec::Lender(index) => format!("those of interface {}", index.0),
-        Spec::Table(table) => format!("table {table}"),
+        Spec::Table(table, _) => format!("table {table}"),
         Spec::EncapSource(address) => address.to_string(),
         Spec::Localsid(behavior) => behavior.to_string(),
         Spec::SrPolicy { lists, .. } => {

@@ -24,8 +24,10 @@ mod wireguard;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
 
+use bgp_core::Family;
+
 use crate::desired::{ObjectKey, Path, Spec, Target, Tunnel, Wishes};
-use crate::model::{Hop, RouteKey, TableId, family_of};
+use crate::model::{Hop, RouteKey, TableId, Vni, family_of};
 
 pub(crate) use facts::{Facts, NodesChanged, WireguardReach};
 pub(crate) use select::{Carriage, Choice, Kind, select};
@@ -56,13 +58,18 @@ impl DesiredSet {
         self.objects.insert(key, Some(spec));
     }
 
-    /// Wants a tunnel with what every tunnel carries; that it is up is for others to say.
+    /// Wants a tunnel with what every tunnel of the default network carries; that it is up is for others to say.
     pub(crate) fn tunnel(&mut self, tunnel: Tunnel, facts: &Facts) {
+        self.bare_tunnel(tunnel, facts);
+        self.want([ObjectKey::Unnumbered(tunnel)]);
+    }
+
+    /// Wants a tunnel without addresses.
+    fn bare_tunnel(&mut self, tunnel: Tunnel, facts: &Facts) {
         self.want([
             ObjectKey::FibSource,
             ObjectKey::Tunnel(tunnel),
             ObjectKey::Tag(tunnel),
-            ObjectKey::Unnumbered(tunnel),
             ObjectKey::Gso(tunnel),
             ObjectKey::Cnat(tunnel),
         ]);
@@ -76,6 +83,18 @@ impl DesiredSet {
         self.want([ObjectKey::AdminUp(tunnel), ObjectKey::Table(TableId::PODS, family_of(hop.address))]);
         let host = RouteKey { table: TableId::PODS, prefix: hop.address.into() };
         self.route(host, Path { to, weight: 1 });
+        self.paths.insert(Path { to, weight: hop.weight });
+    }
+
+    /// Wants a tunnel of a network that is up: what comes out of it is looked up in the network's tables.
+    pub(crate) fn carry_network(&mut self, tunnel: Tunnel, to: Target, hop: Hop, vni: Vni, facts: &Facts) {
+        self.bare_tunnel(tunnel, facts);
+        let table = TableId::of_network(vni);
+        self.want([ObjectKey::AdminUp(tunnel)]);
+        for family in Family::UNICAST {
+            self.want([ObjectKey::Table(table, family), ObjectKey::Address(tunnel, family)]);
+            self.define(ObjectKey::Vrf(tunnel, family), Spec::Table(table, family));
+        }
         self.paths.insert(Path { to, weight: hop.weight });
     }
 

@@ -32,8 +32,9 @@ pub(crate) enum Carriage {
     /// It is in the pool of binding SIDs, where nothing goes.
     BindingSids,
     /// It belongs to a network other than the default one.
-    #[allow(dead_code)]
     Network(Vni),
+    /// It belongs to a network that there is no object of.
+    Unknown(Vni),
     /// It is an address of a service: not to be installed at all.
     Withheld,
 }
@@ -89,6 +90,9 @@ pub(crate) fn select(carriage: Carriage, hop: IpAddr, facts: &Facts) -> Result<C
     let choice = |kind, why| Ok(Choice { kind, why, unencrypted: WireguardReach::Off });
     match carriage {
         Carriage::Withheld => return Err("addresses of services are announced, never installed"),
+        Carriage::Unknown(_) => {
+            return Err("there is no Network object that can be used with the number of its network");
+        }
         Carriage::Network(_) => {
             return choice(Kind::Vxlan, "it belongs to a network other than the default one");
         }
@@ -118,6 +122,7 @@ pub(crate) fn select(carriage: Carriage, hop: IpAddr, facts: &Facts) -> Result<C
         | Carriage::Localsids
         | Carriage::BindingSids
         | Carriage::Network(_)
+        | Carriage::Unknown(_)
         | Carriage::Withheld => {
             return choice(Kind::Flat, "in no pool: routed as it is");
         }

@@ -5,6 +5,10 @@
 //! network for each destination's MAC address, and drop meanwhile. The tunnel borrows the uplink's addresses. A host route
 //! in the pods' table sends pods' traffic for the remote node itself into the tunnel, while the host's own traffic, in the
 //! main table, does not take it.
+//!
+//! A network beside the default one has tunnels of its own, with its number. What comes out of them is looked up in the network's
+//! tables, and only routes there lead into them; the outer packets take the same way as all others. Such a tunnel can't borrow the
+//! uplink's addresses, as VPP lends them within one table only, and takes no packets without any: it has addresses of its own.
 
 use super::{Carriage, DesiredSet, Facts, Provider, Unserved};
 use crate::desired::{ObjectKey, Target, Tunnel, VxlanKey};
@@ -19,16 +23,27 @@ impl Provider for Vxlan {
         "vxlan"
     }
 
-    fn desired(&self, hop: Hop, _: Carriage, facts: &Facts, out: &mut DesiredSet) -> Result<(), Unserved> {
+    fn desired(
+        &self,
+        hop: Hop,
+        carriage: Carriage,
+        facts: &Facts,
+        out: &mut DesiredSet,
+    ) -> Result<(), Unserved> {
+        let network = if let Carriage::Network(vni) = carriage { Some(vni) } else { None };
         let tunnel = Tunnel::Vxlan(VxlanKey {
             local: facts.local(hop.address)?,
             remote: hop.address,
-            vni: facts.vxlan_vni(),
+            vni: network.unwrap_or_else(|| facts.vxlan_vni()),
             port: facts.vxlan_port(),
             table: TableId::MAIN,
         });
         out.want([ObjectKey::DecapNext(family_of(hop.address))]);
-        out.carry(tunnel, Target::TunnelVia(tunnel, hop.address), hop, facts);
+        let to = Target::TunnelVia(tunnel, hop.address);
+        match network {
+            Some(vni) => out.carry_network(tunnel, to, hop, vni, facts),
+            None => out.carry(tunnel, to, hop, facts),
+        }
         Ok(())
     }
 }
@@ -36,6 +51,8 @@ impl Provider for Vxlan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bgp_core::Family;
+
     use crate::config::Encryption;
     use crate::desired::{MtuRule, Path, Spec};
     use crate::event::Change;
@@ -86,6 +103,31 @@ mod tests {
                 (ObjectKey::AdminUp(tunnel), None),
             ];
             assert_eq!(out.objects, objects.into());
+        }
+    }
+
+    #[test]
+    fn a_network_has_tunnels_and_tables_of_its_own() {
+        for (local, remote) in [("192.0.2.1", "198.51.100.2"), ("2001:db8::1", "2001:db8:9::2")] {
+            let hop = Hop { address: remote.parse().unwrap(), weight: 2 };
+            let vni = Vni::new(77).unwrap();
+            let mut out = DesiredSet::default();
+            Vxlan.desired(hop, Carriage::Network(vni), &facts(), &mut out).unwrap();
+            let (local, remote, port) = (local.parse().unwrap(), hop.address, 4789);
+            let tunnel = Tunnel::Vxlan(VxlanKey { local, remote, vni, port, table: TableId::MAIN });
+            let to = Target::TunnelVia(tunnel, hop.address);
+            assert_eq!(out.paths, [Path { to, weight: 2 }].into());
+            assert_eq!(out.routes, [].into(), "the default network's pods don't take it");
+            let table = TableId::of_network(vni);
+            for family in Family::UNICAST {
+                assert!(out.objects.contains_key(&ObjectKey::Table(table, family)));
+                let vrf = out.objects.get(&ObjectKey::Vrf(tunnel, family));
+                assert_eq!(vrf, Some(&Some(Spec::Table(table, family))));
+                assert!(out.objects.contains_key(&ObjectKey::Address(tunnel, family)));
+            }
+            assert!(!out.objects.contains_key(&ObjectKey::Table(TableId::PODS, family_of(remote))));
+            assert!(out.objects.contains_key(&ObjectKey::AdminUp(tunnel)));
+            assert!(!out.objects.contains_key(&ObjectKey::Unnumbered(tunnel)));
         }
     }
 

@@ -13,7 +13,8 @@ use std::time::Duration;
 use agent_core::event::{Generation, SpeakerEvent, VppEvent, VppReply};
 use agent_core::model::{
     Affinity, AffinityName, BgpConfig, BgpConfigName, FelixConfig, FelixConfigName, Filter, FilterName,
-    KeyPair, Node, NodeName, PeerEndpoint, PeerName, PeerSpec, PerFamily, Pool, PoolName, PublicKey, SrKey,
+    KeyPair, Network, NetworkName, Node, NodeName, PeerEndpoint, PeerName, PeerSpec, PerFamily, Pool,
+    PoolName, PublicKey, SrKey,
 };
 use agent_core::plan::{Retval, SpeakerOp, VppAction, VppFailure, VppOp};
 use agent_core::{Change, Config, Engine, Event};
@@ -44,7 +45,10 @@ pub struct Cluster {
     pub affinities: BTreeMap<AffinityName, Affinity>,
     pub configs: BTreeMap<BgpConfigName, BgpConfig>,
     pub felix: BTreeMap<FelixConfigName, FelixConfig>,
+    pub networks: BTreeMap<NetworkName, Network>,
     pub rib: BTreeMap<IpNet, Best>,
+    /// Best paths of VPNs.
+    pub vpn: BTreeMap<Nlri, Best>,
     pub policies: BTreeMap<SrKey, SrPolicyPath>,
 }
 
@@ -167,8 +171,12 @@ impl World {
         for (key, path) in c.policies {
             self.event(policy_change(key, Some(path)));
         }
+        self.event(Event::Network(Change::Resync(c.networks.into_iter().collect())));
         for (prefix, best) in c.rib {
             self.event(change(prefix, Some(&best)));
+        }
+        for (nlri, best) in c.vpn {
+            self.event(nlri_change(nlri, Some(&best)));
         }
     }
 
@@ -179,6 +187,10 @@ impl World {
         for (prefix, best) in &c.rib {
             self.event(change(*prefix, Some(best)));
         }
+        for (nlri, best) in &c.vpn {
+            self.event(nlri_change(*nlri, Some(best)));
+        }
+        self.event(Event::Network(Change::Resync(c.networks.into_iter().collect())));
         for (key, path) in c.policies {
             self.event(policy_change(key, Some(path)));
         }
@@ -275,6 +287,30 @@ impl World {
             None => self.cluster.rib.remove(&prefix),
         };
         self.event(change(prefix, best.as_ref()));
+    }
+
+    /// A route of a VPN, as it is written with its distinguisher.
+    pub fn vpn(&mut self, nlri: &str, best: Option<Best>) {
+        let nlri: Nlri = nlri.parse().unwrap();
+        match &best {
+            Some(best) => self.cluster.vpn.insert(nlri, best.clone()),
+            None => self.cluster.vpn.remove(&nlri),
+        };
+        self.event(nlri_change(nlri, best.as_ref()));
+    }
+
+    pub fn network(&mut self, name: &str, network: Option<Network>) {
+        let name = NetworkName::from(name);
+        match network {
+            Some(network) => {
+                self.cluster.networks.insert(name.clone(), network.clone());
+                self.event(Event::Network(Change::Upsert(name, network)));
+            }
+            None => {
+                self.cluster.networks.remove(&name);
+                self.event(Event::Network(Change::Delete(name)));
+            }
+        }
     }
 
     pub fn policy(&mut self, key: SrKey, path: Option<SrPolicyPath>) {
@@ -420,6 +456,10 @@ pub fn keys(fill: u8) -> KeyPair {
 }
 
 pub fn change(prefix: IpNet, best: Option<&Best>) -> Event {
+    nlri_change(Nlri::from(prefix), best)
+}
+
+pub fn nlri_change(nlri: Nlri, best: Option<&Best>) -> Event {
     let hops = match best {
         Some(Best::Via(hops)) => hops.clone(),
         Some(Best::Local) | None => Vec::new(),
@@ -428,7 +468,6 @@ pub fn change(prefix: IpNet, best: Option<&Best>) -> Event {
         IpAddr::V4(address) => NextHop::V4(address),
         IpAddr::V6(global) => NextHop::V6 { global, link_local: None },
     }));
-    let nlri = Nlri::from(prefix);
     Event::Rib(RibEvent::Change(RibChange {
         seq: 1,
         family: nlri.family(),

@@ -73,6 +73,8 @@ pub struct Canonical {
     pub tunnels: BTreeMap<String, String>,
     pub peers: BTreeMap<String, String>,
     pub routes: BTreeMap<String, Vec<String>>,
+    /// Of networks: the others stay for ever.
+    pub tables: Vec<(TableId, Family)>,
     pub snat: Option<Snat>,
     pub srv6: Srv6,
 }
@@ -138,6 +140,18 @@ impl Vpp {
             VppAction::AddTable { table, family } => {
                 self.tables.insert((*table, *family));
             }
+            VppAction::DelTable { table, family: of } => {
+                assert!(table.network().is_some(), "table {table} is none of ours");
+                assert!(
+                    !self.vrfs.iter().any(|((_, its), in_it)| its == of && in_it == table),
+                    "a tunnel is in it"
+                );
+                let mut routes = self.routes.keys().filter(|key| key.table == *table);
+                assert!(!routes.any(|key| family(&key.prefix) == *of), "a route is in it");
+                if !self.tables.remove(&(*table, *of)) {
+                    return Err(VppFailure::Absent);
+                }
+            }
             VppAction::AddDecapNext { family } => {
                 return Ok(VppReply::Index(if *family == Family::Ipv4Unicast { 4 } else { 6 }));
             }
@@ -177,6 +191,12 @@ impl Vpp {
             }
             VppAction::Wireguard(action) => return self.wireguard(action),
             VppAction::SetTag { index, tag } => self.interface(*index).tag = Arc::clone(tag),
+            VppAction::SetAddress { index, address } => {
+                let addresses = &mut self.interface(*index).addresses;
+                if !addresses.contains(address) {
+                    addresses.push(*address);
+                }
+            }
             VppAction::SetUnnumbered { index, lender } => self.interface(*index).unnumbered = Some(*lender),
             VppAction::SetCnat { index } => {
                 self.interface(*index);
@@ -509,6 +529,9 @@ impl Vpp {
             if self.cnat.contains(index) {
                 settings += " cnat=true";
             }
+            if !interface.addresses.is_empty() {
+                settings += &format!(" addresses={}", interface.addresses.len());
+            }
             for ((_, family), table) in self.vrfs.iter().filter(|((of, _), _)| of == index) {
                 settings += &format!(" {family} table={table}");
             }
@@ -542,6 +565,7 @@ impl Vpp {
             tunnels: tunnels.collect(),
             peers: peers.collect(),
             routes: routes.collect(),
+            tables: self.tables.iter().filter(|(table, _)| table.network().is_some()).copied().collect(),
             snat,
             srv6: self.srv6.clone(),
         }

@@ -4,7 +4,9 @@ use std::fmt;
 
 use agent_core::model::Filter;
 
-use super::{BgpConfiguration, BgpPeer, BlockAffinity, FelixConfiguration, IpPool, Node, bgp_filter};
+use super::{
+    BgpConfiguration, BgpPeer, BlockAffinity, FelixConfiguration, IpPool, Network, Node, bgp_filter,
+};
 use crate::yaml::{Flaw, Flaws, Item, Line, Mistake, Tree, nearest};
 
 /// The kinds that the agent reads.
@@ -24,6 +26,8 @@ pub(crate) enum Kind {
     BlockAffinity,
     /// `FelixConfiguration`.
     FelixConfiguration,
+    /// `Network`.
+    Network,
 }
 
 /// Calico's own groups.
@@ -38,6 +42,7 @@ const UNREAD: &[&str] = &[
     "IPAMConfiguration",
     "IPAMHandle",
     "IPReservation",
+    "NetworkAttachmentDefinition",
     "Pod",
     "Secret",
     "Service",
@@ -45,13 +50,14 @@ const UNREAD: &[&str] = &[
 
 impl Kind {
     /// All of them, in the order in which a first list is told.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Node,
         Self::BgpConfiguration,
         Self::FelixConfiguration,
         Self::BgpFilter,
         Self::BgpPeer,
         Self::IpPool,
+        Self::Network,
         Self::BlockAffinity,
     ];
 
@@ -65,12 +71,14 @@ impl Kind {
             Self::IpPool => "IPPool",
             Self::BlockAffinity => "BlockAffinity",
             Self::FelixConfiguration => "FelixConfiguration",
+            Self::Network => "Network",
         }
     }
 
     fn groups(self) -> &'static [&'static str] {
         match self {
             Self::Node => &["v1", "projectcalico.org/v3"],
+            Self::Network => &["projectcalico.org/v3"],
             Self::BgpConfiguration
             | Self::BgpFilter
             | Self::BgpPeer
@@ -126,6 +134,8 @@ pub(crate) enum Object {
     BlockAffinity(BlockAffinity),
     /// `FelixConfiguration`.
     FelixConfiguration(FelixConfiguration),
+    /// `Network`.
+    Network(Network),
 }
 
 /// What one place of a file turned out to be.
@@ -230,6 +240,7 @@ fn decode_into(tree: &Tree, found: &mut Vec<Decoded>, depth: usize) {
             Kind::BgpPeer => BgpPeer::decode(spec).map(Object::BgpPeer),
             Kind::IpPool => IpPool::decode(spec).map(Object::IpPool),
             Kind::BlockAffinity => BlockAffinity::decode(spec).map(Object::BlockAffinity),
+            Kind::Network => Network::decode(spec).map(Object::Network),
             Kind::FelixConfiguration => {
                 if !is_config_name(name) {
                     let rule = "a FelixConfiguration is read only under the names \"default\" and \"node.<node name>\"";

@@ -369,9 +369,16 @@ pub(super) const ROWS: &[Row] = &[
         key: "features.multinet",
         variables: &["PEREGRINE_FEATURES_MULTINET"],
         default: "false",
-        help: "secondary networks",
-        in_force: false,
-        set: |_, text| only_false(text),
+        help: "networks beside the default one, from Network objects, whose routes come as VPN routes",
+        in_force: true,
+        set: |draft, text| {
+            draft.multinet = match text {
+                "true" => true,
+                "false" => false,
+                _ => return Err(value("true or false", text)),
+            };
+            Ok(())
+        },
     },
     Row {
         key: "features.ipsec",

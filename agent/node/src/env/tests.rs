@@ -74,6 +74,7 @@ ipsec: { psk: " swordfish", extra-addresses: 2, cross-tunnels: true, async-crypt
         metrics: Some("[::]:8888".parse().unwrap()),
         log: LogSettings { level: LogLevel::parse("debug").unwrap(), format: LogFormat::Json },
         srv6: None,
+        multinet: false,
     };
     assert_eq!(settings, Some(expected));
 }

@@ -2,7 +2,7 @@
 //! else.
 //!
 //! * `directory.rs` watches a folder of manifests; `manifests.rs` decides which of its objects are in force.
-//! * `node.rs`, `bgp_config.rs`, `bgp_filter.rs`, `bgp_peer.rs`, `felix_config.rs`, `pool.rs`, `affinity.rs` map one kind of object each; `route.rs` knows
+//! * `node.rs`, `bgp_config.rs`, `bgp_filter.rs`, `bgp_peer.rs`, `felix_config.rs`, `pool.rs`, `network.rs`, `affinity.rs` map one kind of object each; `route.rs` knows
 //!   which.
 //! * `info_file.rs` reads what VPP's manager has given VPP.
 //! * `rib.rs` follows the speaker's best paths.
@@ -17,6 +17,7 @@ mod directory;
 mod felix_config;
 mod info_file;
 mod manifests;
+mod network;
 mod node;
 mod pool;
 mod rib;

@@ -3,7 +3,7 @@
 use agent_core::event::{Change, Event};
 
 use super::source::SourceChange;
-use super::{affinity, bgp_config, bgp_filter, bgp_peer, felix_config, node, pool};
+use super::{affinity, bgp_config, bgp_filter, bgp_peer, felix_config, network, node, pool};
 use crate::crd::{Kind, Object, ObjectName};
 
 /// The event for a piece of news; `None` for an object whose name means nothing.
@@ -26,6 +26,9 @@ pub(crate) fn event(change: SourceChange) -> Option<Event> {
             Object::BlockAffinity(value) => {
                 affinity::event(Change::Upsert(affinity::key(&name), affinity::value(value)))
             }
+            Object::Network(value) => {
+                network::event(Change::Upsert(network::key(&name), network::value(value)?))
+            }
             Object::FelixConfiguration(value) => {
                 felix_config::event(Change::Upsert(felix_config::key(&name)?, value.0.clone()))
             }
@@ -37,6 +40,7 @@ pub(crate) fn event(change: SourceChange) -> Option<Event> {
             Kind::BgpPeer => bgp_peer::event(Change::Delete(bgp_peer::key(&name))),
             Kind::IpPool => pool::event(Change::Delete(pool::key(&name))),
             Kind::BlockAffinity => affinity::event(Change::Delete(affinity::key(&name))),
+            Kind::Network => network::event(Change::Delete(network::key(&name))),
             Kind::FelixConfiguration => felix_config::event(Change::Delete(felix_config::key(&name)?)),
         },
     })
@@ -84,6 +88,11 @@ fn listed(kind: Kind, objects: &[(ObjectName, std::sync::Arc<Object>)]) -> Event
             BlockAffinity,
             |name, value| Some((affinity::key(name), affinity::value(value))),
             affinity::event
+        ),
+        Kind::Network => resync!(
+            Network,
+            |name, value| network::value(value).map(|network| (network::key(name), network)),
+            network::event
         ),
         Kind::FelixConfiguration => resync!(
             FelixConfiguration,

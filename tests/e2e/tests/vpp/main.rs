@@ -78,4 +78,14 @@ macro_rules! suite {
 }
 use suite;
 
+/// Networks have no packets here: their pods are not in the main table.
+mod network {
+    mod sim {
+        crate::suite!(case Sim network);
+    }
+    mod real {
+        crate::suite!(case Real network);
+    }
+}
+
 suite!(flat, ipip, vxlan, wireguard);

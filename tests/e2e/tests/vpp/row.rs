@@ -22,6 +22,8 @@ pub(crate) struct Row {
     pub(crate) keys: bool,
     /// Further entries of the neighbour's `originate`, once anything is announced.
     pub(crate) originate: &'static str,
+    /// The route distinguisher of the network that destinations are announced in; empty for the default one.
+    pub(crate) rd: &'static str,
     /// What VPP holds as long as the agent runs with this row.
     pub(crate) always: &'static [&'static str],
     /// How IPv4 is carried.
@@ -65,6 +67,7 @@ impl Row {
             manifests: &[],
             keys: false,
             originate: "",
+            rd: "",
             always: &[],
             ipv4: Carried::FLAT,
             ipv6: Carried::FLAT,

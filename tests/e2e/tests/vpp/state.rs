@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use vpp_client::wire::api::feature::FeatureIsEnabled;
 use vpp_client::wire::api::fib::FibSourceDump;
-use vpp_client::wire::api::interface::{SwInterfaceDetails, SwInterfaces};
+use vpp_client::wire::api::interface::{SwInterfaceDetails, SwInterfaceGetTable, SwInterfaces};
 use vpp_client::wire::api::ip::{IpRouteV2Dump, IpTableDump, IpUnnumberedDump};
 use vpp_client::wire::api::ipip::IpipTunnelDump;
 use vpp_client::wire::api::vxlan::VxlanTunnelV2Dump;
@@ -63,6 +63,9 @@ impl State {
             let mtu = interface.mtu.first().map_or(0, |mtu| mtu.get());
             if mtu != USUAL_MTU {
                 line += &format!(", mtu {mtu}");
+            }
+            if names.of(index).starts_with("vxlan ") {
+                line += &in_table(client, index).await?;
             }
             self.lines.insert(line);
             self.interfaces.insert(names.of(index), index);
@@ -191,6 +194,16 @@ async fn names(client: &Client) -> Result<Names, CallError> {
         }
     }
     Ok(Names(names))
+}
+
+/// The table that an interface is in, of both families; empty for the main one.
+async fn in_table(client: &Client, index: SwIfIndex) -> Result<String, CallError> {
+    let mut tables = BTreeSet::new();
+    for is_ipv6 in [false, true] {
+        tables.insert(client.call(&SwInterfaceGetTable::new(index, is_ipv6)).await?.vrf_id.value());
+    }
+    let tables: Vec<String> = tables.iter().map(ToString::to_string).collect();
+    Ok(if tables == ["0"] { String::new() } else { format!(", in table {}", tables.join(" and ")) })
 }
 
 /// Whether a feature is on, in the arcs of both families.

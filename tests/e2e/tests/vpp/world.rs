@@ -212,20 +212,25 @@ fn settings(socket: &Path, row: &Row) -> String {
 }
 
 fn speaker_file(row: &Row, destinations: &[Destination]) -> String {
-    let mut file = "asn: 64512
+    let vpn = |family: &str| if row.rd.is_empty() { String::new() } else { format!(", {family}-vpn") };
+    let mut file = format!(
+        "asn: 64512
 router-id: 192.0.2.2
 listen: [\"192.0.2.2:179\", \"[2001:db8:1::2]:179\"]
 neighbors:
-  - { address: 192.0.2.1, asn: 64512, connect-retry: 1, families: [ipv4-unicast] }
-  - { address: \"2001:db8:1::1\", asn: 64512, connect-retry: 1, families: [ipv6-unicast] }
-"
-    .to_owned();
+  - {{ address: 192.0.2.1, asn: 64512, connect-retry: 1, families: [ipv4-unicast{}] }}
+  - {{ address: \"2001:db8:1::1\", asn: 64512, connect-retry: 1, families: [ipv6-unicast{}] }}
+",
+        vpn("ipv4"),
+        vpn("ipv6")
+    );
+    let network = if row.rd.is_empty() { String::new() } else { format!(", rd: \"{}\", label: 0", row.rd) };
     if !destinations.is_empty() {
         file += "originate:\n";
         file += row.originate;
     }
     for Destination { prefix, hop } in destinations {
-        file += &format!("  - {{ prefix: \"{prefix}\", next-hop: \"{hop}\" }}\n");
+        file += &format!("  - {{ prefix: \"{prefix}\", next-hop: \"{hop}\"{network} }}\n");
     }
     file
 }

@@ -17,6 +17,7 @@ use super::field::{NONE, bytes_at, fixed, prefix_at, text, u32_at};
 use super::retval::{
     ADDRESS_FOUND_FOR_INTERFACE, ADDRESS_IN_USE, ADDRESS_LENGTH_MISMATCH, ADDRESS_NOT_FOUND_FOR_INTERFACE,
     INVALID_REGISTRATION, INVALID_SW_IF_INDEX, INVALID_SW_IF_INDEX_2, INVALID_VALUE, NO_SUCH_FIB, OK,
+    UNEXPECTED_INTF_STATE,
 };
 use super::row::{Row, foreign, row};
 use crate::context::Cx;
@@ -149,10 +150,14 @@ fn add_del_address(cx: &mut Cx<'_>, payload: &[u8]) -> Option<()> {
 fn set_unnumbered(cx: &mut Cx<'_>, payload: &[u8]) -> Option<()> {
     let request = SwInterfaceSetUnnumbered::parse(payload).ok()?;
     let (lender, is_add) = (request.sw_if_index.value(), request.is_add.is_true());
-    let lends = cx.state.interfaces.get(lender).is_some();
+    let lends = cx.state.interfaces.get(lender).map(|lender| lender.tables);
     let retval = on_interface(cx.state, request.unnumbered_sw_if_index.value(), |borrower| {
-        if is_add && !lends {
+        if is_add && lends.is_none() {
             return INVALID_SW_IF_INDEX_2;
+        }
+        // Addresses are lent within a table only.
+        if is_add && lends != Some(borrower.tables) {
+            return UNEXPECTED_INTF_STATE;
         }
         borrower.lender = is_add.then_some(lender);
         OK

@@ -46,6 +46,7 @@ pub(crate) const SAME_SRC_DST: i32 = -82;
 pub(crate) const ADDRESS_IN_USE: i32 = -105;
 /// The interface has addresses.
 pub(crate) const ADDRESS_FOUND_FOR_INTERFACE: i32 = -114;
+pub(crate) const UNEXPECTED_INTF_STATE: i32 = -74;
 /// The peer is there.
 pub(crate) const ENTRY_ALREADY_EXISTS: i32 = -116;
 /// The instance number is taken.

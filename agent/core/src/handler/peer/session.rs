@@ -286,6 +286,9 @@ fn claim(wanted: Wanted<'_>, cluster: &Cluster) -> Option<Claim> {
         // Nodes name their IPv6 addresses as next hops of IPv4 prefixes.
         config.extended_next_hop = family == Family::Ipv4Unicast;
     }
+    if cluster.multinet {
+        config.families.insert(if family.is_ipv4() { Family::Ipv4Vpn } else { Family::Ipv6Vpn });
+    }
     config.add_path = AddPath::ALL;
     config.keepalive = spec.and_then(|spec| spec.keepalive_time).and_then(whole_seconds);
     config.passive = wanted.passive;

@@ -34,6 +34,7 @@ pub(super) fn value(store: &Store, key: &ObjectKey, entry: &ObjectEntry) -> Resu
         | ObjectKey::Vrf(..)
         | ObjectKey::Gso(_)
         | ObjectKey::Cnat(_)
+        | ObjectKey::Address(..)
         | ObjectKey::AdminUp(_)
         | ObjectKey::EncapSource
         | ObjectKey::Localsid(_)
@@ -64,6 +65,7 @@ pub(super) fn create(store: &Store, key: &ObjectKey, spec: Option<&Spec>) -> Res
         | ObjectKey::Gso(_)
         | ObjectKey::Cnat(_)
         | ObjectKey::Mtu(_)
+        | ObjectKey::Address(..)
         | ObjectKey::AdminUp(_) => tunnel::set(store, key, spec),
         ObjectKey::IkeProfile(_) | ObjectKey::IkeSession(_) | ObjectKey::AsyncCrypto => {
             ike::create(store, key, spec)
@@ -89,9 +91,9 @@ pub(super) fn delete(store: &Store, key: &ObjectKey, entry: &ObjectEntry) -> Opt
         ObjectKey::IkeProfile(ends) => Some(ike::delete(ends)),
         ObjectKey::Localsid(_) | ObjectKey::SrPolicy(_) | ObjectKey::SrSteering(_) => srv6::delete(key),
         ObjectKey::OtherRoute(key) => Some(VppAction::DelOther { table: key.table, prefix: key.prefix }),
+        ObjectKey::Table(table, family) => Some(VppAction::DelTable { table: *table, family: *family }),
         ObjectKey::Uplink
         | ObjectKey::FibSource
-        | ObjectKey::Table(..)
         | ObjectKey::DecapNext(_)
         | ObjectKey::Tag(_)
         | ObjectKey::Vrf(..)
@@ -99,6 +101,7 @@ pub(super) fn delete(store: &Store, key: &ObjectKey, entry: &ObjectEntry) -> Opt
         | ObjectKey::Gso(_)
         | ObjectKey::Cnat(_)
         | ObjectKey::Mtu(_)
+        | ObjectKey::Address(..)
         | ObjectKey::AdminUp(_)
         | ObjectKey::IkeSession(_)
         | ObjectKey::AsyncCrypto
@@ -110,6 +113,9 @@ pub(super) fn delete(store: &Store, key: &ObjectKey, entry: &ObjectEntry) -> Opt
 
 /// Whether an object that nobody wants stays for now, for another reason than being used; it is touched when that ends.
 pub(super) fn stays(store: &Store, key: &ObjectKey, entry: &ObjectEntry) -> bool {
+    if let ObjectKey::Table(table, family) = key {
+        return store.has_routes(*table, *family);
+    }
     let ObjectKey::OtherRoute(route) = key else { return false };
     // Traffic must not fall between it and ours. One that leads into no tunnel is another agent's if ours says the same, or if it
     // is the cluster's by its prefix or its gateways: then it is left over from before. Else it may be anybody's.

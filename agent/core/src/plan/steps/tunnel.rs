@@ -2,7 +2,7 @@
 
 use bgp_core::Family;
 
-use super::super::operation::{VppAction, WireguardAction, tag};
+use super::super::operation::{VppAction, WireguardAction, own_address, tag};
 use crate::desired::{Actual, MtuRule, ObjectEntry, ObjectKey, Spec, Store, Tunnel};
 use crate::event::SwIfIndex;
 use crate::model::family_of;
@@ -77,12 +77,15 @@ pub(super) fn set(store: &Store, key: &ObjectKey, spec: Option<&Spec>) -> Result
         (ObjectKey::Unnumbered(_), Some(Spec::Lender(lender))) => {
             VppAction::SetUnnumbered { index, lender: *lender }
         }
-        (ObjectKey::Vrf(_, family), Some(Spec::Table(table))) => {
+        (ObjectKey::Vrf(_, family), Some(Spec::Table(table, _))) => {
             VppAction::SetVrf { index, family: *family, table: *table }
         }
         (ObjectKey::Mtu(_), Some(Spec::Mtu(mtu))) => VppAction::SetMtu { index, mtu: *mtu },
         (ObjectKey::Gso(_), _) => VppAction::SetGso { index },
         (ObjectKey::Cnat(_), _) => VppAction::SetCnat { index },
+        (ObjectKey::Address(_, family), _) => {
+            VppAction::SetAddress { index, address: own_address(index, *family) }
+        }
         (ObjectKey::AdminUp(_), _) => VppAction::SetUp { index },
         // A setting without the value that it is about: its owner has yet to say.
         _ => return Err(*key),

@@ -9,7 +9,7 @@ use agent_core::model::{RouteKey, TableId, Vni};
 use agent_core::plan::TUNNEL_TAG;
 use bgp_core::Family;
 use vpp_client::wire::api::fib::{FibSourceDetails, FibSourceDump};
-use vpp_client::wire::api::interface::SwInterfaces;
+use vpp_client::wire::api::interface::{SwInterfaceGetTable, SwInterfaces};
 use vpp_client::wire::api::ip::{IpAddressDump, IpRouteV2Dump, IpTableDump, IpUnnumberedDump};
 use vpp_client::wire::api::ipip::{IpipTunnelDump, TunnelMode};
 use vpp_client::wire::api::vxlan::{VxlanTunnelV2Details, VxlanTunnelV2Dump};
@@ -21,12 +21,19 @@ use super::{ike, nat, wireguard};
 
 /// Reads everything.
 pub(super) async fn everything(client: &Client, adopt: bool) -> Result<Dump, CallError> {
-    let interfaces = interfaces(client).await?;
+    let mut interfaces = interfaces(client).await?;
     let tables = tables(client).await?;
     let sources = sources(client).await?;
     let fib_source = named(&sources, SOURCE_NAME);
     let mut tunnels = tunnels(client).await?;
     tunnels.extend(wireguard::interfaces(client).await?);
+    let vrfs = vrfs(client, &tunnels, &tables).await?;
+    for interface in &mut interfaces {
+        // Only in a network's table a tunnel has addresses of its own.
+        if interface.tag.starts_with(TUNNEL_TAG) && vrfs.iter().any(|(index, ..)| *index == interface.index) {
+            own_addresses(client, interface).await?;
+        }
+    }
     let wireguard = wireguard::peers(client).await?;
     let routes = match fib_source {
         Some(source) => routes(client, source, &tables).await?,
@@ -42,7 +49,7 @@ pub(super) async fn everything(client: &Client, adopt: bool) -> Result<Dump, Cal
         fib_source,
         source_names: sources.iter().map(|(name, _)| Arc::clone(name)).collect(),
         tunnels,
-        vrfs: Vec::new(),
+        vrfs,
         srv6,
         wireguard,
         ike,
@@ -77,13 +84,18 @@ pub(super) async fn interfaces(client: &Client) -> Result<Vec<Interface>, CallEr
         if interface.tag.starts_with(TUNNEL_TAG) {
             continue;
         }
-        for is_ipv6 in [false, true] {
-            let dump = IpAddressDump::new(WireInterface::new(interface.index.0), is_ipv6);
-            let addresses = client.dump_all(&dump).await?;
-            interface.addresses.extend(addresses.iter().filter_map(|details| details.prefix.net()));
-        }
+        own_addresses(client, interface).await?;
     }
     Ok(interfaces)
+}
+
+async fn own_addresses(client: &Client, interface: &mut Interface) -> Result<(), CallError> {
+    for is_ipv6 in [false, true] {
+        let dump = IpAddressDump::new(WireInterface::new(interface.index.0), is_ipv6);
+        let addresses = client.dump_all(&dump).await?;
+        interface.addresses.extend(addresses.iter().filter_map(|details| details.prefix.net()));
+    }
+    Ok(())
 }
 
 pub(super) async fn tables(client: &Client) -> Result<Vec<(TableId, Family)>, CallError> {
@@ -147,6 +159,29 @@ async fn vxlan_tunnels(client: &Client) -> Result<Vec<DumpedTunnel>, CallError> 
         Some(DumpedTunnel { index: SwIfIndex(details.sw_if_index.value()), tunnel: Tunnel::Vxlan(key) })
     };
     Ok(all.iter().filter_map(tunnel).collect())
+}
+
+/// The tables of VXLAN tunnels, where they are not the main ones. Only networks have such, and each has a table: without
+/// one there is nothing to ask.
+async fn vrfs(
+    client: &Client,
+    tunnels: &[DumpedTunnel],
+    tables: &[(TableId, Family)],
+) -> Result<Vec<(SwIfIndex, Family, TableId)>, CallError> {
+    let mut vrfs = Vec::new();
+    if !tables.iter().any(|(table, _)| table.network().is_some()) {
+        return Ok(vrfs);
+    }
+    for tunnel in tunnels.iter().filter(|tunnel| matches!(tunnel.tunnel, Tunnel::Vxlan(_))) {
+        for family in Family::UNICAST {
+            let ask = SwInterfaceGetTable::new(WireInterface::new(tunnel.index.0), !family.is_ipv4());
+            let table = TableId(client.call(&ask).await?.vrf_id.value());
+            if table != TableId::MAIN {
+                vrfs.push((tunnel.index, family, table));
+            }
+        }
+    }
+    Ok(vrfs)
 }
 
 /// What a VPP has no message for it has none of.

@@ -16,9 +16,10 @@ use vpp_client::wire::api::cnat::{
 use vpp_client::wire::api::fib::{FibSourceAdd, FibSourceAddReply, FibSourceDump};
 use vpp_client::wire::api::gso::{FeatureGsoEnableDisable, FeatureGsoEnableDisableReply};
 use vpp_client::wire::api::interface::{
-    SwInterfaceDump, SwInterfaceSetFlags, SwInterfaceSetFlagsReply, SwInterfaceSetMtu,
-    SwInterfaceSetMtuReply, SwInterfaceSetTable, SwInterfaceSetTableReply, SwInterfaceSetUnnumbered,
-    SwInterfaceSetUnnumberedReply, SwInterfaceTagAddDel, SwInterfaceTagAddDelReply,
+    SwInterfaceAddDelAddress, SwInterfaceAddDelAddressReply, SwInterfaceDump, SwInterfaceSetFlags,
+    SwInterfaceSetFlagsReply, SwInterfaceSetMtu, SwInterfaceSetMtuReply, SwInterfaceSetTable,
+    SwInterfaceSetTableReply, SwInterfaceSetUnnumbered, SwInterfaceSetUnnumberedReply, SwInterfaceTagAddDel,
+    SwInterfaceTagAddDelReply,
 };
 use vpp_client::wire::api::ip::{
     IpRouteAddDelV2, IpRouteAddDelV2Reply, IpRouteV2Dump, IpTableAddDel, IpTableAddDelReply, IpTableDump,
@@ -142,6 +143,7 @@ plain_replies!(
     SwInterfaceSetFlagsReply,
     SwInterfaceSetMtuReply,
     SwInterfaceSetTableReply,
+    SwInterfaceAddDelAddressReply,
     SwInterfaceSetUnnumberedReply,
     SwInterfaceTagAddDelReply,
 );
@@ -193,6 +195,11 @@ pub(super) fn submit(
                 IpTableAddDel::add(WireTable::new(table.0), is_ipv6, TABLE_NAME).map_err(refused)?;
             pipeline.submit(&request, (id, Wanted::Table(*table, *family)))
         }
+        VppAction::DelTable { table, family } => {
+            let is_ipv6 = *family == Family::Ipv6Unicast;
+            let request = IpTableAddDel::del(WireTable::new(table.0), is_ipv6).map_err(refused)?;
+            pipeline.submit(&request, (id, Wanted::Absence))
+        }
         // Handed over by whoever knows VPP's tables.
         VppAction::Srv6(_) => return Err(VppFailure::Unanswered),
         VppAction::AddDecapNext { family } => {
@@ -239,6 +246,10 @@ pub(super) fn submit(
         }
         VppAction::SetGso { index } => {
             pipeline.submit(&FeatureGsoEnableDisable::new(interface(*index), true), (id, Wanted::Nothing))
+        }
+        VppAction::SetAddress { index, address } => {
+            let request = SwInterfaceAddDelAddress::add(interface(*index), *address);
+            pipeline.submit(&request, (id, Wanted::Nothing))
         }
         VppAction::SetUp { index } => {
             pipeline.submit(&SwInterfaceSetFlags::new(interface(*index), true), (id, Wanted::Nothing))

@@ -74,6 +74,7 @@ fn the_first_settling_lists_every_kind() {
             "list BGPFilter []",
             "list BGPPeer []",
             "list IPPool [one two]",
+            "list Network []",
             "list BlockAffinity []"
         ]
     );
@@ -198,6 +199,7 @@ fn the_examples_are_whole() {
             "list BGPFilter [top-of-rack]",
             "list BGPPeer [top-of-rack-v4 top-of-rack-v6]",
             "list IPPool [plain plain-v6 tunnelled]",
+            "list Network []",
             "list BlockAffinity [node-a-10-244-1-0-26 node-a-10-245-1-0-26 node-a-fd00-10-244-1---122]",
         ]
     );

@@ -2,5 +2,6 @@
 
 pub(crate) mod flat;
 pub(crate) mod ipip;
+pub(crate) mod network;
 pub(crate) mod vxlan;
 pub(crate) mod wireguard;
