@@ -36,6 +36,8 @@ pub struct Config {
     pub multinet: bool,
     /// SRv6; without it nobody is told of SIDs, and policies are not heard.
     pub srv6: Option<Srv6Config>,
+    /// Where SIDs came from, said while SRv6 is off: what VPP holds from when it was on goes.
+    pub former_sids: Option<Srv6Pools>,
     /// BGP Identifier, where it shall not be the node's IPv4 address.
     pub router_id: Option<Ipv4Addr>,
     /// Node that has no IPv4 address and no explicit identifier: this one, derived from its name by the embedder.
@@ -59,6 +61,7 @@ impl Config {
             wireguard_keys: PerFamily::default(),
             multinet: false,
             srv6: None,
+            former_sids: None,
             router_id: None,
             fallback_router_id: Ipv4Addr::new(192, 0, 0, 1),
         }
@@ -79,6 +82,15 @@ impl Config {
         }
         families
     }
+}
+
+/// Where SIDs come from: what is in these in VPP is ours.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Srv6Pools {
+    /// Local SIDs.
+    pub localsids: Ipv6Net,
+    /// Binding SIDs.
+    pub policies: Ipv6Net,
 }
 
 /// Settings about SRv6.

@@ -20,7 +20,7 @@ use bgp_core::rib::RibEvent;
 use bgp_core::time::Instant;
 use ipnet::IpNet;
 
-use crate::config::Config;
+use crate::config::{Config, Srv6Pools};
 use crate::desired::VppKey;
 use crate::effects::{Effects, Origin, StatusPatch};
 use crate::event::{Change, Event, SpeakerEvent, VppEvent};
@@ -30,7 +30,7 @@ use crate::handler::{
     Srv6Handler,
 };
 use crate::model::{Condition, Filter, FilterName, PerFamily, PublicKey, RouteKey, TableId};
-use crate::plan::{Audit, SpeakerOp, SpeakerPlan, Srv6Pools, VppOp, VppPlan, VppReport, VppState};
+use crate::plan::{Audit, SpeakerOp, SpeakerPlan, VppOp, VppPlan, VppReport, VppState};
 
 /// The first sessions wait for VPP, where it can be reached, no longer than this: their first UPDATEs then hold our own
 /// prefixes too.
@@ -581,8 +581,9 @@ impl Engine {
 }
 
 fn srv6_pools(config: &Config) -> Option<Srv6Pools> {
-    let srv6 = config.srv6.as_ref()?;
-    Some(Srv6Pools { localsids: srv6.localsid_pool, policies: srv6.policy_pool })
+    let now = config.srv6.as_ref();
+    let now = now.map(|srv6| Srv6Pools { localsids: srv6.localsid_pool, policies: srv6.policy_pool });
+    now.or(config.former_sids)
 }
 
 /// Whether a change lists or brings this object.

@@ -21,7 +21,7 @@ mod provider;
 pub mod selector;
 pub mod service;
 
-pub use config::{BgpMode, Config, Encrypted, Encryption, Srv6Config, VppConfig};
+pub use config::{BgpMode, Config, Encrypted, Encryption, Srv6Config, Srv6Pools, VppConfig};
 pub use engine::{Engine, Forwarding, Sources, Status};
 pub use event::{Change, Event};
 pub use handler::filter_of;

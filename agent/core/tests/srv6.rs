@@ -11,7 +11,7 @@ use agent_core::model::{
     Affinity, Node, NodeName, OwnSid, Pool, RouteKey, SidList, Sids, SrBehavior, SrKey, TableId,
 };
 use agent_core::plan::{Srv6Action, VppAction};
-use agent_core::{Engine, Srv6Config};
+use agent_core::{Engine, Srv6Config, Srv6Pools};
 use bgp_core::Family;
 use bgp_core::command::Command;
 use bgp_core::rib::{Originator, SrPolicyPath};
@@ -482,4 +482,18 @@ fn interrupted_after_each_operation() {
         }
     }
     assert!(total > 100, "{total}");
+}
+
+#[test]
+fn what_srv6_left_in_vpp_goes_when_it_is_off() {
+    let mut world = world_with_b();
+    let was = world.config.srv6.take().unwrap();
+    world.config.former_sids = Some(Srv6Pools { localsids: was.localsid_pool, policies: was.policy_pool });
+    world.restart_agent();
+    world.connect();
+    world.list();
+    world.converge();
+    world.settle();
+    let srv6 = &world.vpp.srv6;
+    assert!(srv6.localsids.is_empty() && srv6.policies.is_empty() && srv6.steering.is_empty(), "{srv6:?}");
 }

@@ -17,9 +17,9 @@ use std::time::Duration;
 
 use table::{JSON_VARIABLES, ROWS, Row, WITHOUT_EFFECT, listen, parse_listen, value};
 
-use agent_core::Srv6Config;
 use agent_core::config::{Encryption, IpsecConfig, RoutePriorities};
 use agent_core::model::Psk;
+use agent_core::{Srv6Config, Srv6Pools};
 use ipnet::IpNet;
 
 use crate::log::LogSettings;
@@ -72,6 +72,8 @@ pub(crate) struct Settings {
     pub(crate) srv6: Option<Srv6Config>,
     /// Whether there are networks beside the default one.
     pub(crate) multinet: bool,
+    /// Where its SIDs came from, while it is off.
+    pub(crate) former_sids: Option<Srv6Pools>,
 }
 
 impl Settings {
@@ -101,6 +103,7 @@ impl Settings {
             log,
             srv6,
             multinet,
+            former_sids: _,
         } = self;
         [
             ("node", *node != new.node),
@@ -361,6 +364,7 @@ impl Draft {
             faults.push(SettingsFault::Missing { key: "datastore", variable: "PEREGRINE_DATASTORE" });
         }
         let before = faults.len();
+        let former_sids = self.srv6.former();
         let srv6 = self.srv6.finish(faults);
         if faults.len() > before {
             return None;
@@ -393,6 +397,7 @@ impl Draft {
             log: self.log,
             srv6,
             multinet: self.multinet,
+            former_sids,
         })
     }
 }

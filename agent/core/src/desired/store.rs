@@ -14,10 +14,10 @@ use super::paths::{PathSets, SetId, Use};
 use super::prefix_map::PrefixMap;
 use super::spec::Spec;
 use super::tunnel::IpipKey;
+use crate::config::Srv6Pools;
 use crate::effects::VppEdit;
 use crate::event::{FibSourceId, SwIfIndex};
 use crate::model::{RouteKey, TableId};
-use crate::plan::Srv6Pools;
 
 /// Where an entry is on its way from wanted to held.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]

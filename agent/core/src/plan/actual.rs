@@ -24,8 +24,6 @@ use crate::desired::{Actual, ObjectEntry, ObjectKey, Path, SetId, Spec, State, S
 use crate::event::{Dump, DumpedTunnel, FibPath, FibPathKind, Interface, SwIfIndex};
 use crate::model::{RouteKey, TableId};
 
-pub(crate) use srv6::Srv6Pools;
-
 /// Forgets everything known of VPP: the connection is gone, or is about to be read anew.
 pub(super) fn forget(store: &mut Store) {
     let mut held = Vec::new();

@@ -24,7 +24,6 @@ mod speaker;
 mod standing;
 mod steps;
 
-pub(crate) use actual::Srv6Pools;
 pub use audit::Audit;
 pub use operation::{
     IkeAction, IkeRequest, NatAction, OpId, Retval, SOURCE_NAME, SpeakerOp, Srv6Action, TUNNEL_TAG,

@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use bgp_core::time::Instant;
 use ipnet::IpNet;
 
-use super::actual::{self, Srv6Pools};
+use super::actual;
 use super::audit::{Audit, Audits, Before};
 use super::backoff::pause;
 use super::diff::{Step, object_step, route_step};
@@ -24,7 +24,7 @@ use super::order::{Rank, family};
 use super::rivals::Rivals;
 use super::sessions::Sessions;
 use super::steps;
-use crate::config::VppConfig;
+use crate::config::{Srv6Pools, VppConfig};
 use crate::desired::{Actual, IkeHeld, ObjectKey, SetId, Spec, State, Store, Tunnel, VppKey};
 use crate::effects::VppEdit;
 use crate::event::{Dump, Generation, Interface, SwIfIndex, VppReply};

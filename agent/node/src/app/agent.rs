@@ -263,6 +263,7 @@ fn engine_config(settings: &Settings, adopt: bool) -> Config {
         fallback_router_id: hash,
         srv6: settings.srv6.clone(),
         multinet: settings.multinet,
+        former_sids: settings.former_sids,
         ..Config::new(NodeName::from(settings.node.as_str()))
     }
 }

@@ -2,8 +2,8 @@
 
 use std::net::Ipv6Addr;
 
-use agent_core::Srv6Config;
 use agent_core::model::{OwnSid, Sids};
+use agent_core::{Srv6Config, Srv6Pools};
 use ipnet::Ipv6Net;
 
 use super::SettingsFault;
@@ -41,6 +41,12 @@ pub(super) fn sid(text: &str) -> Result<Option<Ipv6Addr>, Mistake> {
 }
 
 impl Draft {
+    /// Where SIDs came from while SRv6 was on, as far as that is still said.
+    pub(super) fn former(&self) -> Option<Srv6Pools> {
+        let (localsids, policies) = (self.localsid_pool?, self.policy_pool?);
+        (!self.on).then_some(Srv6Pools { localsids, policies })
+    }
+
     /// All of it, where SRv6 is on; what is missing, or in contradiction, is noted.
     pub(super) fn finish(&self, faults: &mut Vec<SettingsFault>) -> Option<Srv6Config> {
         if !self.on {

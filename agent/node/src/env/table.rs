@@ -288,7 +288,8 @@ pub(super) const ROWS: &[Row] = &[
         key: "features.srv6",
         variables: &["PEREGRINE_FEATURES_SRV6"],
         default: "false",
-        help: "segment routing over IPv6, which then carries all traffic to nodes that take part; needs srv6.*",
+        help: "segment routing over IPv6, which then carries all traffic to nodes that take part; needs srv6.*. Turned off, it \
+               leaves nothing in VPP as long as the pools of srv6.* are still said",
         in_force: true,
         set: |draft, text| {
             draft.srv6.on = match text {

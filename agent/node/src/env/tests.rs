@@ -75,6 +75,7 @@ ipsec: { psk: " swordfish", extra-addresses: 2, cross-tunnels: true, async-crypt
         log: LogSettings { level: LogLevel::parse("debug").unwrap(), format: LogFormat::Json },
         srv6: None,
         multinet: false,
+        former_sids: None,
     };
     assert_eq!(settings, Some(expected));
 }
@@ -338,7 +339,10 @@ fn srv6_is_whole_or_off() {
     // Off, whatever else is said.
     let off = SRV6.replace("srv6: true", "srv6: false");
     let (settings, faults) = read(&format!("{MINIMAL}{off}"), &[]);
-    assert_eq!((faults, settings.unwrap().srv6), (vec![], None));
+    let settings = settings.unwrap();
+    assert_eq!((faults, settings.srv6), (vec![], None));
+    let (localsids, policies) = ("fd00:a::/64".parse().unwrap(), "fd00:b::/64".parse().unwrap());
+    assert_eq!(settings.former_sids, Some(Srv6Pools { localsids, policies }));
     // Something missing, outside its pool, twice the same.
     for (from, to, reason) in [
         (

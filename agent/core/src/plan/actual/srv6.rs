@@ -2,19 +2,8 @@
 //! them: VPP has no place for a mark. A policy that somebody else made up, with a binding SID from elsewhere, is known as
 //! ours only while it is wanted.
 
-use ipnet::Ipv6Net;
-
 use crate::desired::{Actual, ObjectEntry, ObjectKey, Spec, Store};
 use crate::event::Srv6Dump;
-
-/// What is in these is ours.
-#[derive(Copy, Clone, Debug)]
-pub(crate) struct Srv6Pools {
-    /// Local SIDs.
-    pub(crate) localsids: Ipv6Net,
-    /// Binding SIDs.
-    pub(crate) policies: Ipv6Net,
-}
 
 pub(super) fn merge(store: &mut Store, dump: &Srv6Dump) {
     let pools = store.srv6;
