@@ -161,9 +161,10 @@ fn socket(host: &Host) -> String {
     host.dir().join("vpp.sock").display().to_string()
 }
 
-/// A pod of a node; family 0 is IPv4.
+/// A pod of a node; family 0 is IPv4. IPv6 addresses must not end alike: a VPP whose source NAT follows Kubernetes' rules takes two
+/// with the same last four octets for one, a pod that is talking to itself by way of a service, and translates the source.
 fn pod(number: u8, family: usize) -> String {
-    if family == 0 { format!("10.244.{number}.5") } else { format!("fd00:10:244:{number}::5") }
+    if family == 0 { format!("10.244.{number}.5") } else { format!("fd00:10:244:{number}::{number}5") }
 }
 
 fn commands(lab: &Lab, number: u8) -> String {
