@@ -1,11 +1,15 @@
 //! What somebody else may do to our objects behind our back.
 
+use std::net::Ipv6Addr;
+
+use ipnet::IpNet;
 use vpp_client::Client;
 use vpp_client::wire::api::interface::{
     SwInterfaceSetFlags, SwInterfaceSetUnnumbered, SwInterfaceTagAddDel, SwInterfaces,
 };
 use vpp_client::wire::api::ip::{RouteDelete, RouteReplace};
 use vpp_client::wire::api::ipip::IpipDelTunnel;
+use vpp_client::wire::api::sr::{SrLocalsidAddDel, SrPolicyModV2, SrSteeringAddDel, Srv6SidList};
 use vpp_client::wire::api::vxlan::{VxlanAddDelTunnelV3, VxlanTunnel};
 use vpp_client::wire::api::wireguard::{WireguardInterfaceDelete, WireguardPeerRemove};
 use vpp_client::wire::types::{AddressFamily, FibPath, FibTarget, SwIfIndex, TableId};
@@ -30,6 +34,12 @@ pub(crate) enum Deed {
     SpoilRoute(String),
     /// Removes a WireGuard peer.
     RemovePeer(String),
+    /// Deletes a local SID of SRv6.
+    DeleteLocalsid(String),
+    /// Has an SR policy send a share of its packets elsewhere. To delete one that something is steered into would hurt VPP.
+    SpoilPolicy(String),
+    /// Has nothing steered into an SR policy any more.
+    DeleteSteering(String),
 }
 
 /// Everything that can be done to what VPP holds.
@@ -61,6 +71,13 @@ pub(crate) fn deeds(state: &State) -> Vec<Deed> {
                     deeds.push(Deed::RemovePeer(peer.to_owned()));
                 }
             }
+            Some((srv6, _)) if srv6.starts_with("localsid ") => {
+                deeds.push(Deed::DeleteLocalsid(srv6.to_owned()));
+            }
+            Some((srv6, _)) if srv6.starts_with("policy ") => deeds.push(Deed::SpoilPolicy(srv6.to_owned())),
+            Some((srv6, _)) if srv6.starts_with("steering ") => {
+                deeds.push(Deed::DeleteSteering(srv6.to_owned()));
+            }
             _ => panic!("nobody knows how to spoil this: {line}"),
         }
     }
@@ -85,12 +102,24 @@ pub(crate) async fn commit(client: &Client, deed: &Deed) {
             let peer = wireguard_peer(client, name).await.expect("VPP is there").expect("the peer");
             client.call(&WireguardPeerRemove::new(peer)).await.map(drop)
         }
+        Deed::DeleteLocalsid(name) => {
+            let delete = SrLocalsidAddDel::delete(address(name)).expect("a SID");
+            client.call(&delete).await.map(drop)
+        }
+        Deed::SpoilPolicy(name) => {
+            let bsid = address(name);
+            let list = Srv6SidList::new(&[bsid], 1).expect("a list");
+            let add = SrPolicyModV2::add_list(bsid, bsid, list).expect("a policy");
+            client.call(&add).await.map(drop)
+        }
+        Deed::DeleteSteering(name) => {
+            let (table, prefix) = place(name);
+            let delete = SrSteeringAddDel::delete(table, prefix).expect("a good prefix");
+            client.call(&delete).await.map(drop)
+        }
         Deed::DeleteRoute(route) | Deed::SpoilRoute(route) => {
             let source = *sources(client).await.expect("VPP is there").first().expect("a FIB source");
-            let words: Vec<&str> = route.split(' ').collect();
-            let ["route", prefix, "in", "table", table] = words[..] else { panic!("no route: {route}") };
-            let prefix: ipnet::IpNet = prefix.parse().expect("a prefix");
-            let table = TableId::new(table.parse().expect("a table"));
+            let (table, prefix) = place(route);
             if matches!(deed, Deed::DeleteRoute(_)) {
                 let delete = RouteDelete::new(table, prefix, source).expect("a good prefix");
                 client.call(&delete).await.map(drop)
@@ -103,6 +132,18 @@ pub(crate) async fn commit(client: &Client, deed: &Deed) {
         }
     };
     done.unwrap_or_else(|error| panic!("{deed:?}: {error}"));
+}
+
+/// Where in VPP's tables something is: `route 192.0.2.0/24 in table 0`.
+fn place(name: &str) -> (TableId, IpNet) {
+    let words: Vec<&str> = name.split(' ').collect();
+    let [_, prefix, "in", "table", table] = words[..] else { panic!("in no table: {name}") };
+    (TableId::new(table.parse().expect("a table")), prefix.parse().expect("a prefix"))
+}
+
+/// The address in a name: `policy fd00::1`.
+fn address(name: &str) -> Ipv6Addr {
+    name.split(' ').nth(1).and_then(|address| address.parse().ok()).expect("an address")
 }
 
 async fn delete(client: &Client, name: &str, index: SwIfIndex) -> Result<(), vpp_client::CallError> {

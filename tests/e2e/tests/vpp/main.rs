@@ -88,4 +88,4 @@ mod network {
     }
 }
 
-suite!(flat, ipip, vxlan, wireguard);
+suite!(flat, ipip, vxlan, wireguard, srv6);

@@ -36,14 +36,7 @@ impl Pair {
             let host = lab.host(name(number), &addresses(number).each_ref().map(String::as_str));
             let mut vpp = RealVpp::new(&host, &commands(lab, number));
             vpp.start();
-            let node = Node::new(
-                &host,
-                &format!(
-                    "vpp: {{ socket: {}, uplink: {UPLINK}, info-file: none }}\n{}",
-                    socket(&host),
-                    row.settings
-                ),
-            );
+            let node = Node::new(&host, &row.settings(&socket(&host), UPLINK, number));
             apply_manifests(&node, number, row);
             Side { node, vpp, number }
         });
@@ -215,6 +208,8 @@ fn apply_manifests(node: &Node, number: u8, row: &Row) {
         .flat_map(|number| {
             [format!("10.244.{number}.0/26"), format!("fd00:10:244:{number}::/122")]
                 .map(|cidr| block(number, cidr))
+                .into_iter()
+                .chain(row.block_manifests(name(number), number))
         })
         .collect();
     node.apply("blocks.yaml", &blocks.join("---\n"));

@@ -1,11 +1,13 @@
 //! A provider's part of the suite, as data.
 //!
 //! What VPP must hold is written as lines of text, the way `state.rs` reads them. In a line `{local}`, `{remote}` and
-//! `{prefix}` stand for our own address, the next hop's and the destination's, `{bits}` for 32 or 128, `{family}` for
-//! `ipv4` or `ipv6`.
+//! `{prefix}` stand for our own address, the next hop's and the destination's, `{node}` for the number of the next hop's node,
+//! `{bits}` for 32 or 128, `{family}` for `ipv4` or `ipv6`.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
+
+use test_support::peregrine::manifest;
 
 use crate::world::{Destination, OWN};
 
@@ -14,12 +16,16 @@ use crate::world::{Destination, OWN};
 pub(crate) struct Row {
     /// The provider.
     pub(crate) name: &'static str,
-    /// Further lines of the agent's settings.
+    /// Further lines of the agent's settings; `{node}` stands for the node's number.
     pub(crate) settings: &'static str,
     /// Further manifests, on top of the nodes, neighbours and pools that all rows have: file name, text.
     pub(crate) manifests: &'static [(&'static str, &'static str)],
     /// Nodes have to learn one another's WireGuard keys.
     pub(crate) keys: bool,
+    /// The next hops of IPv4 destinations are IPv6 addresses.
+    pub(crate) ipv6_hops: bool,
+    /// Further blocks of each node's; `{node}` stands for its number.
+    pub(crate) blocks: &'static [&'static str],
     /// Further entries of the neighbour's `originate`, once anything is announced.
     pub(crate) originate: &'static str,
     /// The route distinguisher of the network that destinations are announced in; empty for the default one.
@@ -63,9 +69,12 @@ impl Row {
     pub(crate) const fn named(name: &'static str) -> Self {
         Self {
             name,
-            settings: "",
+            // What SRv6 leaves in VPP goes when it is off, as long as the agent knows where its SIDs come from.
+            settings: "srv6: { localsid-pool: fd00:a::/64, policy-pool: fd00:b::/64 }\n",
             manifests: &[],
             keys: false,
+            ipv6_hops: false,
+            blocks: &[],
             originate: "",
             rd: "",
             always: &[],
@@ -88,9 +97,34 @@ impl Row {
         for destination in announced {
             let carried = if destination.prefix.contains(':') { &self.ipv6 } else { &self.ipv4 };
             let all = carried.per_family.iter().chain(carried.per_hop).chain(carried.per_destination);
-            lines.extend(all.map(|line| fill(line, destination)));
+            let hop = self.hop(destination);
+            lines.extend(all.map(|line| fill(line, destination.prefix, &hop)));
         }
         lines
+    }
+
+    /// The next hop of a destination.
+    pub(crate) fn hop(&self, destination: &Destination) -> String {
+        let Destination { hop, .. } = destination;
+        if self.ipv6_hops { hop.replace("192.0.2.", "2001:db8:1::") } else { (*hop).to_owned() }
+    }
+
+    /// The agent's settings on the node with this number.
+    pub(crate) fn settings(&self, socket: &str, uplink: &str, node: u8) -> String {
+        let own = self.settings.replace("{node}", &node.to_string());
+        format!("vpp: {{ socket: {socket}, uplink: {uplink}, info-file: none }}\n{own}")
+    }
+
+    /// The blocks of the node with this number, on top of those that all rows have, as manifests.
+    pub(crate) fn block_manifests(&self, name: &str, node: u8) -> Vec<String> {
+        let manifest = |(number, cidr): (usize, &&str)| {
+            manifest::block(
+                &format!("{name}-more-{number}"),
+                name,
+                &cidr.replace("{node}", &node.to_string()),
+            )
+        };
+        self.blocks.iter().enumerate().map(manifest).collect()
     }
 
     /// The pools of both families.
@@ -107,13 +141,15 @@ impl Row {
     }
 }
 
-fn fill(line: &str, destination: &Destination) -> String {
-    let remote: IpAddr = destination.hop.parse().expect("an address");
+fn fill(line: &str, prefix: &str, hop: &str) -> String {
+    let remote: IpAddr = hop.parse().expect("an address");
+    let node = hop.rsplit(['.', ':']).next().unwrap_or_default();
     let (local, bits, family) =
         if remote.is_ipv4() { ("192.0.2.1", "32", "ipv4") } else { ("2001:db8:1::1", "128", "ipv6") };
     line.replace("{local}", local)
-        .replace("{remote}", destination.hop)
-        .replace("{prefix}", destination.prefix)
+        .replace("{remote}", hop)
+        .replace("{prefix}", prefix)
+        .replace("{node}", node)
         .replace("{bits}", bits)
         .replace("{family}", family)
 }

@@ -3,6 +3,8 @@
 //! Indices that VPP gives out are replaced by what they stand for, so equal states are equal text. Whatever is there
 //! besides the uplink is told: what should not be there shows as well as what is missing.
 
+mod srv6;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use vpp_client::wire::api::feature::FeatureIsEnabled;
@@ -37,6 +39,7 @@ impl State {
         state.interfaces(client, &names).await?;
         state.routes(client, &names).await?;
         state.peers(client, &names).await?;
+        state.srv6(client).await?;
         Ok(state)
     }
 

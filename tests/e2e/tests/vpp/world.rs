@@ -119,6 +119,7 @@ impl World {
             self.node.apply(file, text);
         }
         self.node.apply("pools.yaml", &self.row.pools());
+        self.node.apply("more-blocks.yaml", &self.row.block_manifests("node-a", 1).join("---\n"));
     }
 
     /// Has the neighbour announce these, and nothing else, from now on.
@@ -133,7 +134,7 @@ impl World {
     }
 
     /// Another provider takes over, as far as the settings that the agent reads at its start allow: if those differ, the
-    /// agent is started anew.
+    /// agent is started anew, and the neighbour with it, as in [`Self::restart_agent`].
     pub(crate) fn change_to(&mut self, row: &Row) {
         let before = std::mem::replace(&mut self.row, row.clone());
         if before.settings != row.settings {
@@ -146,11 +147,12 @@ impl World {
             }
         }
         self.apply_row();
-        if before.originate != row.originate {
-            self.neighbor.reload(&speaker_file(row, &self.announced));
-        }
         if before.settings != row.settings {
+            self.neighbor.kill();
+            self.neighbor = Speaker::start(&self.neighbor_host, &speaker_file(row, &self.announced));
             self.node.start();
+        } else if (before.originate, before.ipv6_hops) != (row.originate, row.ipv6_hops) {
+            self.neighbor.reload(&speaker_file(row, &self.announced));
         }
     }
 
@@ -208,7 +210,7 @@ fn keys(letter: char) -> String {
 }
 
 fn settings(socket: &Path, row: &Row) -> String {
-    format!("vpp: {{ socket: {}, uplink: {UPLINK}, info-file: none }}\n{}", socket.display(), row.settings)
+    row.settings(&socket.display().to_string(), UPLINK, 1)
 }
 
 fn speaker_file(row: &Row, destinations: &[Destination]) -> String {
@@ -218,8 +220,8 @@ fn speaker_file(row: &Row, destinations: &[Destination]) -> String {
 router-id: 192.0.2.2
 listen: [\"192.0.2.2:179\", \"[2001:db8:1::2]:179\"]
 neighbors:
-  - {{ address: 192.0.2.1, asn: 64512, connect-retry: 1, families: [ipv4-unicast{}] }}
-  - {{ address: \"2001:db8:1::1\", asn: 64512, connect-retry: 1, families: [ipv6-unicast{}] }}
+  - {{ address: 192.0.2.1, asn: 64512, connect-retry: 1, families: [ipv4-unicast, ipv6-srpolicy{}], extended-next-hop: true }}
+  - {{ address: \"2001:db8:1::1\", asn: 64512, connect-retry: 1, families: [ipv6-unicast, ipv6-srpolicy{}] }}
 ",
         vpn("ipv4"),
         vpn("ipv6")
@@ -229,7 +231,8 @@ neighbors:
         file += "originate:\n";
         file += row.originate;
     }
-    for Destination { prefix, hop } in destinations {
+    for destination in destinations {
+        let (prefix, hop) = (destination.prefix, row.hop(destination));
         file += &format!("  - {{ prefix: \"{prefix}\", next-hop: \"{hop}\"{network} }}\n");
     }
     file

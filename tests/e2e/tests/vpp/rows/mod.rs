@@ -3,5 +3,6 @@
 pub(crate) mod flat;
 pub(crate) mod ipip;
 pub(crate) mod network;
+pub(crate) mod srv6;
 pub(crate) mod vxlan;
 pub(crate) mod wireguard;
