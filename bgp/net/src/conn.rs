@@ -97,8 +97,6 @@ pub(crate) struct ConnHandle {
     writing: bool,
     /// Nothing was ever said.
     silent: bool,
-    /// The memory of the last batch.
-    spare: Vec<Bytes>,
     remote: IpAddr,
 }
 
@@ -112,7 +110,7 @@ impl ConnHandle {
         let writer = Arc::new(writer);
         let outgoing = Outgoing { half: Arc::clone(&writer), batches: batches_in };
         tokio::spawn(run(id, reader, writer, Arc::clone(&shared), batches, inlet));
-        Self { shared, outgoing: Some(outgoing), writing: false, silent: true, spare: Vec::new(), remote }
+        Self { shared, outgoing: Some(outgoing), writing: false, silent: true, remote }
     }
 
     /// Whether the writer has nothing to do and may be given something.
@@ -124,36 +122,32 @@ impl ConnHandle {
         self.outgoing.is_none()
     }
 
-    /// Empty memory for the next batch.
-    pub(crate) fn memory(&mut self) -> Vec<Bytes> {
-        std::mem::take(&mut self.spare)
-    }
-
     /// Writes a batch while the writer is idle, and leaves to it what the system has no room for: none of that may the
-    /// neighbour take for `send_hold`.
-    pub(crate) fn write(&mut self, mut chunks: Vec<Bytes>, send_hold: Option<Duration>) {
+    /// neighbour take for `send_hold`. The batch is empty afterwards, and its memory the caller's: there may be a thousand
+    /// connections, and a batch of many small chunks has room for more octets than are in them.
+    pub(crate) fn write(&mut self, chunks: &mut Vec<Bytes>, send_hold: Option<Duration>) {
         let Some(outgoing) = self.outgoing.as_ref().filter(|_| !chunks.is_empty()) else {
-            self.spare = chunks;
+            chunks.clear();
             return;
         };
         self.silent = false;
-        if let Err(error) = write_now(&outgoing.half, &mut chunks) {
+        if let Err(error) = write_now(&outgoing.half, chunks) {
             // The system says it once. The writer will come upon the end, and has this reason.
             self.shared.write_fault().get_or_insert(CloseReason::Error(error.kind()));
         }
-        if chunks.is_empty() {
-            self.spare = chunks;
-        } else {
+        if !chunks.is_empty() {
+            // Not the memory itself, which is the caller's.
+            let mut rest = Vec::with_capacity(chunks.len());
+            rest.append(chunks);
             // There are two places, and this is the only batch; or the writer has failed, and then it shall get no more.
-            let _ = outgoing.batches.try_send(Batch { chunks, send_hold });
+            let _ = outgoing.batches.try_send(Batch { chunks: rest, send_hold });
             self.writing = true;
         }
     }
 
     /// The batch is written.
-    pub(crate) fn written(&mut self, memory: Vec<Bytes>) {
+    pub(crate) const fn written(&mut self) {
         self.writing = false;
-        self.spare = memory;
     }
 
     /// Closes the connection after `last` has been written; at once where we never said a word, as to strangers, who
@@ -339,8 +333,9 @@ async fn write(
         }
         // What was in the way at the first attempt, if anything, is so no more.
         shared.write_fault().take();
-        chunks.clear();
-        if inlet.events.send(Event::Written(id, chunks)).await.is_err() {
+        // Not kept while there is no place to say so.
+        drop(chunks);
+        if inlet.events.send(Event::Written(id)).await.is_err() {
             return;
         }
     }

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use bgp_core::peer_key::ConnId;
 use bgp_core::session::{CloseReason, ConnectError};
 use bgp_core::speaker::SubscriberId;
-use bytes::Bytes;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 
@@ -40,8 +39,8 @@ pub(crate) enum Event {
     Connected(ConnId, TcpStream),
     /// An attempt of ours has failed.
     ConnectFailed(ConnId, ConnectError),
-    /// A batch is written; here is its memory.
-    Written(ConnId, Vec<Bytes>),
+    /// A batch is written.
+    Written(ConnId),
     /// A subscriber has gone away.
     Unsubscribed(SubscriberId),
 }

@@ -19,6 +19,7 @@ use bgp_core::rib::RibEvent;
 use bgp_core::session::{ConnectError, Direction, Link};
 use bgp_core::speaker::{Input, Output, Speaker, SpeakerSettings, SubscriberId};
 use bgp_core::time::Instant;
+use bytes::Bytes;
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::time::{self, sleep_until};
@@ -67,6 +68,8 @@ struct Runtime {
     /// Connections for which there may be something to write, in the order in which they asked. Each takes a while, since
     /// there may be UPDATEs to be made first.
     hungry: VecDeque<ConnId>,
+    /// Memory for the next batch.
+    batch: Vec<Bytes>,
     attempts: BTreeMap<ConnId, Attempt>,
     listeners: Vec<Listener>,
     accepted: u64,
@@ -126,6 +129,7 @@ impl Runtime {
             out: Outbox::new(),
             conns: BTreeMap::new(),
             hungry: VecDeque::new(),
+            batch: Vec::new(),
             attempts: BTreeMap::new(),
             listeners: Vec::new(),
             accepted: 0,
@@ -346,9 +350,9 @@ impl Runtime {
                     self.handle(Input::ConnectFailed { conn, reason });
                 }
             }
-            Event::Written(conn, memory) => {
+            Event::Written(conn) => {
                 if let Some(handle) = self.conns.get_mut(&conn) {
-                    handle.written(memory);
+                    handle.written();
                 }
                 self.woken(conn);
             }
@@ -525,9 +529,8 @@ impl Runtime {
         if let Some(handle) = self.conns.get_mut(&conn)
             && handle.is_idle()
         {
-            let mut batch = handle.memory();
-            let more = self.speaker.pull(self.clock.now(), conn, octets, &mut batch);
-            handle.write(batch, self.speaker.send_hold(conn));
+            let more = self.speaker.pull(self.clock.now(), conn, octets, &mut self.batch);
+            handle.write(&mut self.batch, self.speaker.send_hold(conn));
             if more && handle.is_idle() {
                 self.hungry.push_back(conn);
             }
@@ -537,7 +540,7 @@ impl Runtime {
     /// Closes a connection after its last words; without them where the neighbour has too many of that kind already.
     fn close(&mut self, conn: ConnId) {
         let Some(handle) = self.conns.get_mut(&conn) else { return };
-        let mut last = handle.memory();
+        let mut last = Vec::new();
         self.speaker.pull(self.clock.now(), conn, BATCH, &mut last);
         if self.farewells.begin(conn, handle.remote()) {
             handle.close(last);
