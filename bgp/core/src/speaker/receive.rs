@@ -56,12 +56,15 @@ impl Speaker {
 
     /// An UPDATE of an established session enters the RIB.
     fn update(&mut self, now: Instant, peer: PeerIx, body: &[u8]) -> Result<(), WireError> {
+        let up = self.peer_mut(peer).and_then(|neighbour| neighbour.up.as_mut());
+        if up.is_some_and(|up| up.quiet.heard(now)) {
+            self.no_longer_quiet(now);
+        }
         let Self { peers, shared, ribs, settings, .. } = self;
         let Some(neighbour) = peers.get_mut(peer.index()).and_then(Option::as_deref_mut) else {
             return Ok(());
         };
         let Some(up) = &mut neighbour.up else { return Ok(()) };
-        up.quiet.heard(now);
         let view = UpdateView::parse(body, &up.negotiated)?;
         shared.stats.updates_in += 1;
         let passed_over = view.passed_over();

@@ -59,6 +59,8 @@ pub struct Speaker {
     pub(super) subscribers: Vec<Option<Subscriber>>,
     /// By family index: where in the change log its initial convergence ended.
     pub(super) converged: [Option<u64>; Family::COUNT],
+    /// When that is next to be looked at.
+    pub(super) converges: Option<Instant>,
     /// Which family's turn it was to work.
     pub(super) family_turn: usize,
     session_out: Outbox<session::Output>,
@@ -132,6 +134,7 @@ impl Speaker {
             policies: Policies::new(),
             subscribers: Vec::new(),
             converged: [None; Family::COUNT],
+            converges: None,
             family_turn: 0,
             session_out: Outbox::new(),
             woken: Vec::new(),

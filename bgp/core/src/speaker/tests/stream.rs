@@ -189,6 +189,26 @@ fn a_neighbour_that_never_says_end_of_rib_has_told_everything_once_it_is_quiet()
 }
 
 #[test]
+fn a_neighbour_that_was_quiet_and_speaks_again_is_waited_for_again() {
+    let mut world = World::new(&[65010, 65020, 65030]);
+    world.join(0, 1);
+    world.join(2, 1);
+    world.command(1, Command::LoadingDone);
+    let id = world.nodes[1].speaker.subscribe(V4);
+    // One says nothing for long enough while the other one goes on.
+    for n in 1..=4 {
+        world.originate(2, nth(n), marked(1));
+        world.pass(Duration::from_secs(2));
+    }
+    world.originate(0, nth(5), marked(1));
+    world.pass(Duration::from_millis(2900));
+    let events = told(&world.events(1, id));
+    assert!(!events.iter().any(|event| event.starts_with("converged")), "{events:?}");
+    world.pass(Duration::from_millis(200));
+    assert_eq!(told(&world.events(1, id)), ["converged ipv4-unicast"]);
+}
+
+#[test]
 fn convergence_ends_at_the_deadline_whatever_happens() {
     let mut world = World::new(&[65010, 65020]);
     world.join(0, 1);
