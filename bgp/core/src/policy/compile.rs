@@ -244,9 +244,18 @@ fn compile_condition(
         Condition::Community(community) => Cond::Community(community.number()),
         Condition::LargeCommunity(community) => Cond::LargeCommunity(community.number()),
         Condition::ExtCommunity(community) => Cond::ExtCommunity(community.number()),
-        Condition::Communities(how, members) => Cond::Communities(*how, standard(members, sets)?),
-        Condition::LargeCommunities(how, members) => Cond::LargeCommunities(*how, large(members, sets)?),
-        Condition::ExtCommunities(how, members) => Cond::ExtCommunities(*how, extended(members, sets)?),
+        Condition::Communities(how, members) => {
+            let set = standard(members, sets)?;
+            set.only().map_or_else(|| Cond::Communities(*how, Arc::clone(&set)), Cond::Community)
+        }
+        Condition::LargeCommunities(how, members) => {
+            let set = large(members, sets)?;
+            set.only().map_or_else(|| Cond::LargeCommunities(*how, Arc::clone(&set)), Cond::LargeCommunity)
+        }
+        Condition::ExtCommunities(how, members) => {
+            let set = extended(members, sets)?;
+            set.only().map_or_else(|| Cond::ExtCommunities(*how, Arc::clone(&set)), Cond::ExtCommunity)
+        }
         Condition::Learned(learned) => Cond::Learned(*learned),
         Condition::PeerType(peer_type) => Cond::PeerType(*peer_type),
         Condition::Family(families) => {

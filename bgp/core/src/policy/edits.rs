@@ -159,7 +159,26 @@ impl Edits {
     /// Whether there is nothing to change.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        *self == Self::default()
+        let Self {
+            med,
+            local_pref,
+            origin,
+            next_hop,
+            prepend,
+            communities,
+            large_communities,
+            ext_communities,
+            only_to_customer,
+        } = self;
+        communities.is_empty()
+            && prepend.is_empty()
+            && large_communities.is_empty()
+            && ext_communities.is_empty()
+            && med.is_none()
+            && local_pref.is_none()
+            && origin.is_none()
+            && next_hop.is_none()
+            && only_to_customer.is_none()
     }
 
     /// How many AS numbers go in front of the AS_PATH.

@@ -14,9 +14,10 @@ use bgp_wire::{Asn, NextHop, Nlri};
 
 use super::definition::{Default, Direction, Learned, Match, Otherwise, PeerType, PolicyName};
 use super::edits::{Edits, NextHopEdit};
+use super::pattern::Number;
 use super::program::{Cond, Pipeline, Program, Then};
 use super::sets::NumberSet;
-use super::signature::Signature;
+use super::signature::{Signature, sign};
 use crate::rib::AttrSet;
 
 /// Names of the interfaces that lead to next hops, where the embedder has told them.
@@ -142,11 +143,20 @@ struct View<'a> {
     route: &'a Route<'a>,
     signature: &'a Signature,
     communities: OnceCell<&'a [[u8; 4]]>,
+    /// The [signs](sign) of all of them.
+    signs: OnceCell<u64>,
 }
 
 impl<'a> View<'a> {
     const fn new(route: &'a Route<'a>, signature: &'a Signature) -> Self {
-        Self { route, signature, communities: OnceCell::new() }
+        Self { route, signature, communities: OnceCell::new(), signs: OnceCell::new() }
+    }
+
+    /// The signs of all communities that may be carried, edits included.
+    fn signs(&self, edits: &Edits) -> u64 {
+        let all = |signs, own: Community| signs | sign(own.number());
+        let own = *self.signs.get_or_init(|| self.communities().fold(0, all));
+        edits.communities.added.iter().copied().fold(own, all)
     }
 
     /// The communities of the set, without what has been edited.
@@ -167,7 +177,13 @@ fn run<'p>(
     passed: &mut dyn FnMut(&'p Program, usize),
 ) -> Option<(bool, Decider<'p>)> {
     let by = |statement| Decider { program: Some(program), statement };
-    for at in program.ways.of(view.signature) {
+    // What no statement asks for need not be known.
+    let signs = |edits: &Edits| if program.ways.ask_for_signs() { view.signs(edits) } else { 0 };
+    let mut carried = signs(edits);
+    for (at, wanted) in program.ways.of(view.signature) {
+        if wanted.is_some_and(|wanted| wanted & carried == 0) {
+            continue;
+        }
         let Some(stmt) = program.stmts.get(at) else { break };
         if !stmt.when.iter().all(|cond| holds(cond, view, edits)) {
             continue;
@@ -186,6 +202,7 @@ fn run<'p>(
                 }
             }
         }
+        carried = signs(edits);
     }
     match program.default {
         Default::Accept => Some((true, by(None))),

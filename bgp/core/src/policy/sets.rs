@@ -244,6 +244,14 @@ impl NumberSet {
         exact || self.patterns.iter().any(|(value, mask)| number & mask == *value)
     }
 
+    /// The one number that the set is of, where it is of one.
+    pub(super) fn only(&self) -> Option<u128> {
+        match (&*self.exact, &*self.patterns) {
+            ([only], []) => Some(*only),
+            _ => None,
+        }
+    }
+
     /// Whether each member stands for one of these.
     pub(crate) fn is_covered_by(&self, numbers: impl Iterator<Item = u128> + Clone) -> bool {
         // Each looks at all of them: they come in no order.

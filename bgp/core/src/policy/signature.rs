@@ -38,11 +38,14 @@ fn address(set: &Arc<PrefixSet>) -> usize {
 }
 
 /// Which statements of a policy a prefix may match, by its signature: those that ask for a set that it is not in are
-/// passed over together.
+/// passed over together, and those that ask for a community are told apart by its sign.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ways {
-    /// The statements that no set of prefixes has to hold for, in order.
-    any: Box<[u32]>,
+    /// The statements that no set of prefixes has to hold for, in order, each with the sign of a community that has to be
+    /// carried; 0 where none has.
+    any: Box<[(u32, u64)]>,
+    /// Whether one has.
+    signs: bool,
     /// The others, by the address of a set that has to, in order.
     by_set: Box<[(usize, u32)]>,
 }
@@ -54,17 +57,26 @@ impl Ways {
         for (stmt, at) in stmts.iter().zip(0..) {
             let of = |cond: &Cond| if let Cond::Prefix(set) = cond { Some(address(set)) } else { None };
             let wanted = stmt.when.iter().find_map(of);
+            let community =
+                |cond: &Cond| if let Cond::Community(wanted) = cond { Some(sign(*wanted)) } else { None };
             match wanted {
                 Some(set) => by_set.push((set, at)),
-                None => any.push(at),
+                None => any.push((at, stmt.when.iter().find_map(community).unwrap_or_default())),
             }
         }
         by_set.sort_unstable();
-        Self { any: any.into(), by_set: by_set.into() }
+        let signs = any.iter().any(|(_, sign)| *sign != 0);
+        Self { any: any.into(), signs, by_set: by_set.into() }
     }
 
-    /// The statements that a prefix of this signature may match, in order.
-    pub(super) fn of(&self, signature: &Signature) -> impl Iterator<Item = usize> {
+    /// Whether a statement is told apart by a sign.
+    pub(super) const fn ask_for_signs(&self) -> bool {
+        self.signs
+    }
+
+    /// The statements that a prefix of this signature may match, in order, each with the sign that has to be among those
+    /// of the communities, if one has.
+    pub(super) fn of(&self, signature: &Signature) -> impl Iterator<Item = (usize, Option<u64>)> {
         let mut some: SmallVec<[u32; 8]> = SmallVec::new();
         for set in &signature.sets {
             let first = self.by_set.partition_point(|(other, _)| other < set);
@@ -74,10 +86,17 @@ impl Ways {
         some.sort_unstable();
         let (mut any, mut some) = (self.any.iter().copied().peekable(), some.into_iter().peekable());
         std::iter::from_fn(move || {
-            let is_first = |at: &u32| some.peek().is_none_or(|other| at < other);
-            any.next_if(is_first).or_else(|| some.next()).map(|at| at as usize)
+            let is_first = |(at, _): &(u32, u64)| some.peek().is_none_or(|other| at < other);
+            let (at, sign) = any.next_if(is_first).or_else(|| some.next().map(|at| (at, 0)))?;
+            Some((at as usize, Some(sign).filter(|sign| *sign != 0)))
         })
     }
+}
+
+/// One bit of 64 for each community: where a list lacks the bit it lacks the community, which is all there is to say to
+/// most conditions of a long policy.
+pub(super) const fn sign(community: u128) -> u64 {
+    1 << ((community as u32).wrapping_mul(0x9e37_79b1) >> 26)
 }
 
 /// The prefix conditions of a chain.

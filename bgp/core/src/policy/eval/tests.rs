@@ -326,6 +326,38 @@ fn later_statements_see_what_earlier_ones_did() {
 }
 
 #[test]
+fn a_community_is_found_among_any_others() {
+    let numbers = || (0..200).map(|n: u32| Community(n.wrapping_mul(0x0101_0007)));
+    let one_of = |own: Community| {
+        let text = format!("{}:{}", own.0 >> 16, own.0 & 0xffff);
+        Condition::Communities(Match::Any, Members::These(vec![text.parse().unwrap()]))
+    };
+    // More and more of them, so that each is looked for beside some that share its sign.
+    for count in [0, 1, 2, 5, 12, 40, 150] {
+        let list: Vec<Community> = numbers().take(count).collect();
+        let attrs = attrs(&list, &[]);
+        for own in numbers() {
+            let carried = list.contains(&own);
+            assert_eq!(meets(Condition::Community(own), "10.0.0.0/8", &attrs), carried, "{own} in {count}");
+            assert_eq!(meets(one_of(own), "10.0.0.0/8", &attrs), carried, "{own} in {count}, by a set");
+        }
+    }
+}
+
+#[test]
+fn a_community_that_a_call_has_added_is_found() {
+    let adds = def(vec![(vec![], vec![Act::AddCommunity(MARK)], Flow::Next)], Default::Next);
+    let asks = vec![
+        (vec![Condition::Community(MARK)], vec![], Flow::Reject),
+        (vec![], vec![], Flow::Call("adds".into())),
+        (vec![Condition::Community(MARK)], vec![Act::SetLocalPref(7)], Flow::Accept),
+    ];
+    let chain = chain(&[("adds", adds), ("p", def(asks, Default::Reject))], &["p"], Otherwise::Reject);
+    let edits = edits(eval(&chain, &route("10.0.0.0/8", &attrs(&[], &[]))));
+    assert_eq!((edits.local_pref, &*edits.communities.added), (Some(7), &[MARK][..]));
+}
+
+#[test]
 fn edits_do_not_depend_on_what_they_need_not_change() {
     let none = Members::These(vec!["65000:9".parse().unwrap()]);
     let acts = vec![Act::RemoveCommunities(none), Act::AddCommunity(MARK)];
