@@ -46,6 +46,8 @@ pub(crate) struct Ends {
     /// What is read, before it is taken apart.
     room: Vec<u8>,
     up: usize,
+    /// All sessions have been up at once: from then on none may end.
+    complete: bool,
 }
 
 struct Open {
@@ -79,7 +81,14 @@ impl Ends {
             written: 0,
             awaits_room: false,
         };
-        Self { family, poll, ends: ends.into_iter().map(open).collect(), room: vec![0; 1 << 20], up: 0 }
+        Self {
+            family,
+            poll,
+            ends: ends.into_iter().map(open).collect(),
+            room: vec![0; 1 << 20],
+            up: 0,
+            complete: false,
+        }
     }
 
     /// Whether all sessions are Established.
@@ -127,7 +136,7 @@ impl Ends {
     ///
     /// # Errors
     ///
-    /// A session that was up has ended, or `each` says so.
+    /// A session has ended after all were up, or after it had sent something; or `each` says so.
     pub(crate) fn turn(&mut self, wait: Duration, each: &mut OnUpdate<'_>) -> Result<(), String> {
         let mut more = false;
         for number in 0..self.ends.len() {
@@ -179,15 +188,16 @@ impl Ends {
     }
 
     fn read(&mut self, number: usize, each: &mut OnUpdate<'_>) -> Result<(), String> {
+        let all = self.ends.len();
         let end = &mut self.ends[number];
         let Some(stream) = end.stream.as_mut() else { return Ok(()) };
         let kept = end.rest.len();
         self.room[..kept].copy_from_slice(&end.rest);
         let count = match stream.read(&mut self.room[kept..]) {
-            Ok(0) => return end.ended(number, "closed"),
+            Ok(0) => return self.ended(number, "closed"),
             Ok(count) => count,
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
-            Err(error) => return end.ended(number, &error.to_string()),
+            Err(error) => return self.ended(number, &error.to_string()),
         };
         let mut pending = &self.room[..kept + count];
         while let [_, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, high, low, kind, ..] = *pending {
@@ -200,6 +210,7 @@ impl Ends {
                     if !end.is_up {
                         end.is_up = true;
                         self.up += 1;
+                        self.complete |= self.up == all;
                     } else {
                         end.queue.push_back(wire::keepalive().into());
                     }
@@ -208,7 +219,7 @@ impl Ends {
                 wire::OPEN => stream.write_all(&wire::keepalive()).map_err(|error| error.to_string())?,
                 other => {
                     let what = format!("message type {other}: {:x?}", &message[HEADER..]);
-                    return end.ended(number, &what);
+                    return self.ended(number, &what);
                 }
             }
         }
@@ -216,17 +227,20 @@ impl Ends {
         end.rest.extend_from_slice(pending);
         Ok(())
     }
-}
 
-impl Open {
-    /// One that was not up yet is tried again.
+    /// A session that has nothing to lose is tried again: FRR closes some of a crowd that comes at once, after their
+    /// KEEPALIVE and without a word.
     fn ended(&mut self, number: usize, why: &str) -> Result<(), String> {
-        if self.is_up {
+        let end = &mut self.ends[number];
+        if end.is_up && (self.complete || end.written > 0) {
             return Err(format!("session {number} ended: {why}"));
         }
-        self.stream = None;
-        self.rest.clear();
-        self.retry = Instant::now() + 10 * RETRY;
+        self.up -= usize::from(end.is_up);
+        end.is_up = false;
+        end.awaits_room = false;
+        end.stream = None;
+        end.rest.clear();
+        end.retry = Instant::now() + 10 * RETRY;
         Ok(())
     }
 }
