@@ -73,11 +73,16 @@ pub(super) fn take_file(file: &Path) -> Result<Lock, LockError> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    /// For tests that lock files or start processes: a process that is about to run its program has what files the other
+    /// tests had open, and with them their locks, whoever lets go of them.
+    pub(in crate::app) static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
     #[tokio::test(start_paused = true)]
     async fn one_at_a_time() {
+        let _alone = ALONE.lock().await;
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("a/b");
         let held = take_in_time(&folder, || panic!("nobody has it")).await.unwrap();
@@ -90,6 +95,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_end_of_another_is_waited_for_but_not_for_ever() {
+        let _alone = ALONE.lock().await;
         let dir = tempfile::tempdir().unwrap();
         let held = take_file(&dir.path().join("lock")).unwrap();
         let said = std::cell::Cell::new(0);

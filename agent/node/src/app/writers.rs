@@ -134,6 +134,7 @@ mod tests {
     use std::os::unix::process::CommandExt as _;
     use std::process::{Command, Stdio};
 
+    use super::super::lock::tests::ALONE;
     use super::*;
 
     /// A process with the name of Calico's agent; it waits for input. Its name shows once it runs, which is when it has answered.
@@ -151,6 +152,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_comes_later_is_told_until_he_is_gone() {
+        let _alone = ALONE.lock().await;
         let dir = tempfile::tempdir().unwrap();
         let socket = dir.path().join("vpp-api.sock");
         let mut ours = claim(&socket).await.unwrap();
@@ -182,6 +184,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_second_writer_is_refused_while_it_lives() {
+        let _alone = ALONE.lock().await;
         let dir = tempfile::tempdir().unwrap();
         let socket = dir.path().join("vpp-api.sock");
         let first = claim(&socket).await.unwrap();
