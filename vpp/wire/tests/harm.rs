@@ -40,24 +40,8 @@ impl<M: Request + ?Sized> Probe<M> {
     const CAN_BE_SENT: bool = true;
 }
 
-const fn looks_first(request: &str) -> bool {
-    let mut at = 0;
-    while at < RULES.len() {
-        if matches(RULES[at].request, request) {
-            return true;
-        }
-        at += 1;
-    }
-    false
-}
-
-const fn matches(a: &str, b: &str) -> bool {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    let mut at = 0;
-    while at < a.len() && at < b.len() && a[at] == b[at] {
-        at += 1;
-    }
-    at == a.len() && at == b.len()
+fn looks_first(request: &str) -> bool {
+    RULES.iter().any(|rule| rule.request == request)
 }
 
 fn must_be_told(request: &str) -> bool {
@@ -80,8 +64,8 @@ mod ends_it {
 
     #[test]
     fn source_translation_before_its_addresses() {
-        const { assert!(looks_first("cnat_set_snat_policy")) };
-        const { assert!(looks_first("cnat_snat_policy_add_del_exclude_pfx")) };
+        assert!(looks_first("cnat_set_snat_policy"));
+        assert!(looks_first("cnat_snat_policy_add_del_exclude_pfx"));
     }
 
     /// The index is none of the caller's choice: it is that of the default tables.
@@ -105,7 +89,7 @@ mod ends_it {
 
     #[test]
     fn steering_in_a_table_that_does_not_exist() {
-        const { assert!(looks_first("sr_steering_add_del")) };
+        assert!(looks_first("sr_steering_add_del"));
         assert!(must_be_told("sr_steering_add_del"));
     }
 
@@ -249,7 +233,7 @@ mod is_taken_and_goes_wrong {
             BfdUdpAdd::new(&told, ip("192.0.2.2"), timers)
                 .is_ok_and(|add| add.sw_if_index() == &told.sw_if_index)
         );
-        const { assert!(looks_first("bfd_udp_add")) };
+        assert!(looks_first("bfd_udp_add"));
     }
 
     #[test]
@@ -278,7 +262,7 @@ mod is_taken_and_goes_wrong {
 
     #[test]
     fn a_second_interface_on_the_same_port() {
-        const { assert!(looks_first("wireguard_interface_create")) };
+        assert!(looks_first("wireguard_interface_create"));
     }
 
     #[test]
@@ -290,12 +274,12 @@ mod is_taken_and_goes_wrong {
 
     #[test]
     fn a_feature_that_is_on_already() {
-        const { assert!(looks_first("feature_enable_disable")) };
+        assert!(looks_first("feature_enable_disable"));
     }
 
     #[test]
     fn a_source_that_exists() {
-        const { assert!(looks_first("fib_source_add")) };
+        assert!(looks_first("fib_source_add"));
     }
 
     #[test]

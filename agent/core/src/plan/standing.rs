@@ -28,6 +28,13 @@ pub(super) struct Why {
 impl VppPlan {
     /// How one object stands; `None` where nobody wants it and VPP does not have it.
     pub(crate) fn explain(&self, key: &VppKey) -> Option<ExplainedObject> {
+        let (mut object, root) = self.stands(key)?;
+        object.next_try = self.next_tries(root.as_slice()).into_iter().next().flatten();
+        Some(object)
+    }
+
+    /// How one object stands, but for when it is tried next; and it with the object that this depends on, where it is blocked.
+    fn stands(&self, key: &VppKey) -> Option<(ExplainedObject, Option<(VppKey, VppKey)>)> {
         let (state, wanted, settled, paths) = match key {
             VppKey::Object(object) => {
                 let entry = self.store.objects.get(object)?;
@@ -55,22 +62,30 @@ impl VppPlan {
         let gone = standing == ObjectStanding::Present && !wanted;
         let why = (standing == ObjectStanding::Blocked).then(|| self.why(key, DEPTH));
         let root = why.as_ref().map(|why| (*key, why.root));
-        let next_try = self.next_tries(root.as_slice()).into_iter().next().flatten();
-        (!gone).then(|| ExplainedObject {
+        let object = ExplainedObject {
             object: *key,
             wanted,
             standing,
             value: value_of(&self.store, key),
             reason: why.map(|why| why.reason).unwrap_or_default(),
             attempts: if standing == ObjectStanding::Blocked { self.attempts(key) } else { 0 },
-            next_try,
+            next_try: None,
             paths,
-        })
+        };
+        (!gone).then_some((object, root))
     }
 
     /// Every object but routes that is wanted, or that VPP has, in the order of their kinds.
     pub(crate) fn objects(&self) -> Vec<ExplainedObject> {
-        self.store.objects.keys().filter_map(|key| self.explain(&VppKey::Object(*key))).collect()
+        let stands = |key: &ObjectKey| self.stands(&VppKey::Object(*key));
+        let (mut objects, roots): (Vec<_>, Vec<_>) = self.store.objects.keys().filter_map(stands).unzip();
+        // All at once: what is to be tried again is looked through each time.
+        let blocked = objects.iter_mut().zip(&roots).filter(|(_, root)| root.is_some());
+        let tries = self.next_tries(&roots.iter().copied().flatten().collect::<Vec<_>>());
+        for ((object, _), next_try) in blocked.zip(tries) {
+            object.next_try = next_try;
+        }
+        objects
     }
 
     /// Why an object is not as it should be; empty texts where nothing is known to be wrong.
